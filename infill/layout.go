@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"fmt"
 	"slices"
 
 	"infill/samplers"
@@ -215,40 +214,6 @@ func (l *layout) order(o Order) ([]int, error) {
 	return blanks, nil
 }
 
-// goOn replaces text directly after a blank, as in "[MASK]ing", by pieces that continue the word in the blank: ##ing.
-// The tokenizer reads such text as a word of its own. goOn changes only the ids that the model reads, and their offsets
-// and slots.
-func (v *vocabulary) goOn(t *tokenize.Template) {
-	for _, b := range t.Blanks {
-		if !b.TouchesRight {
-			continue
-		}
-		from := t.Slots[b.First+b.Slots-1] + 1
-		to := from + 1
-		for v.tokenizer.Continues(t.IDs[to]) {
-			to++
-		}
-		word := ""
-		for _, id := range t.IDs[from:to] {
-			word += v.pieceText(id)
-		}
-		ids, err := v.candidate(word, tokenize.Blank{TouchesLeft: true}, v.continuations())
-		if err != nil {
-			continue
-		}
-		offsets := make([][2]int, len(ids))
-		for i := range offsets {
-			offsets[i] = [2]int{t.Offsets[from][0], t.Offsets[to-1][1]}
-		}
-		t.IDs = slices.Concat(t.IDs[:from], ids, t.IDs[to:])
-		t.Offsets = slices.Concat(t.Offsets[:from], offsets, t.Offsets[to:])
-		t.Slots = slices.Clone(t.Slots)
-		for i := b.First + b.Slots; i < len(t.Slots); i++ {
-			t.Slots[i] += len(ids) - (to - from)
-		}
-	}
-}
-
 // see sets the ids that the model reads: the context, and then the text's tokens at the positions from to to.
 func (l *layout) see(from, to int, context []int) {
 	t := l.template
@@ -257,61 +222,4 @@ func (l *layout) see(from, to int, context []int) {
 	for _, position := range t.Slots {
 		l.slots = append(l.slots, position-from+1+len(context))
 	}
-}
-
-// window chooses the tokens of a text that the model sees, from position from to position to. room is how many fit
-// beside [CLS], context and [SEP]. A longer text keeps the tokens around its blanks, about as many on the left as on
-// the right. The window starts at the beginning of a word if one is near.
-func window(t *tokenize.Template, room int) (from, to int, err error) {
-	last := len(t.IDs) - 2 // the last token before [SEP]
-	if last <= room {
-		return 1, last, nil
-	}
-	first, end := t.Slots[0], t.Slots[len(t.Slots)-1]
-	if end-first+1 > room {
-		return 0, 0, apart(t, room)
-	}
-	left := min(first-1, (room-(end-first+1))/2)
-	right := min(last-end, room-(end-first+1)-left)
-	left = min(first-1, room-(end-first+1)-right)
-	if from = first - left; from > 1 {
-		for p := from; p <= first-left/2; p++ {
-			if begins(t, p) {
-				return p, end + right, nil
-			}
-		}
-	}
-	return from, end + right, nil
-}
-
-// begins reports whether white space stands before the token at a position.
-func begins(t *tokenize.Template, position int) bool {
-	return t.Offsets[position-1][1] < t.Offsets[position][0]
-}
-
-// apart returns an error that lists the groups of blanks that fit together into a window of room tokens.
-func apart(t *tokenize.Template, room int) error {
-	var groups []string
-	start := 0
-	for i := range t.Blanks {
-		fits := func(last int) bool {
-			b := t.Blanks[last]
-			return t.Slots[b.First+b.Slots-1]-t.Slots[t.Blanks[start].First]+1 <= room
-		}
-		if i+1 < len(t.Blanks) && fits(i+1) {
-			continue
-		}
-		group := fmt.Sprint(start + 1)
-		if i > start {
-			group = fmt.Sprintf("%d to %d", start+1, i+1)
-		}
-		groups, start = append(groups, group), i+1
-	}
-	text := groups[0]
-	for _, group := range groups[1:] {
-		text += ", then " + group
-	}
-	return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
-		"the model sees %d tokens at once, and the blanks are further apart; these fit together: %s; give each group "+
-			"its part of the text", room, text)}
 }

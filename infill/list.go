@@ -36,12 +36,8 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 		return known.(*wordList)
 	}
 	l := &wordList{words: words}
-	var continuing map[string]int
-	if b.TouchesLeft {
-		continuing = v.continuations()
-	}
 	for _, word := range words {
-		ids, err := v.candidate(word, b, continuing)
+		ids, err := v.candidate(word, b)
 		if err == nil && len(ids) > maxPieces {
 			err = fmt.Errorf("it has %s, and a blank %d at most", countPieces(len(ids)), maxPieces)
 		}

@@ -55,7 +55,7 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	var first error // of a combination of lengths that has no fill
 	for _, t := range templates {
 		if r.Fit.Fill == FillWords {
-			f.vocabulary.goOn(t)
+			t = t.Joined()
 		}
 		t.Spelling = spelling
 		l, err := newLayout(t, p.rules)
@@ -63,7 +63,7 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 			first = cmp.Or(first, err)
 			continue
 		}
-		from, to, err := window(t, f.maxPositions-2-len(context))
+		from, to, err := t.Window(f.maxPositions - 2 - len(context))
 		if err != nil {
 			return nil, err
 		}

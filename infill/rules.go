@@ -46,7 +46,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 			}
 		}
 	}
-	r.banned(t, o.Ban)
+	r.banned(o.Ban)
 	for i, b := range t.Blanks {
 		if b.Pattern == "" {
 			continue
@@ -91,20 +91,15 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 }
 
 // banned sets r.bans from the words that the option ban lists.
-func (r *rules) banned(t *tokenize.Template, ban []string) {
-	v := r.vocabulary
-	var continuing map[string]int
-	touches := func(b tokenize.Blank) bool { return b.TouchesLeft }
-	if len(ban) > 0 && slices.ContainsFunc(t.Blanks, touches) {
-		continuing = v.continuations()
-	}
+func (r *rules) banned(ban []string) {
+	tokenizer := r.vocabulary.tokenizer
 	for _, word := range ban {
 		// No fill can hold a word that the model cannot write.
-		ids, err := v.candidate(word, tokenize.Blank{}, nil)
+		ids, err := tokenizer.Candidate(word)
 		if err == nil {
 			add(r.bans.plain, ids)
 		}
-		ids, err = v.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing)
+		ids, err = tokenizer.Continuation(word)
 		if err == nil {
 			add(r.bans.joined, ids)
 		}
@@ -334,7 +329,7 @@ func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 		switch {
 		case own.part != nil && piece > 0 && r.vocabulary.classes()[id]&continuingToken == 0: // it holds one word
 		case b.Slots == 1 && !r.allows(number, b, one):
-		case own.pattern != nil && !own.pattern.MatchString(r.vocabulary.pieceText(id)):
+		case own.pattern != nil && !own.pattern.MatchString(r.vocabulary.tokenizer.Piece(id)):
 		case starts(bans.plain, one) || piece == 0 && starts(bans.joined, one):
 		default:
 			support = append(support, id)

@@ -291,11 +291,7 @@ func (t *jointTarget) EnergyGradient(ctx context.Context, states []int, energy, 
 func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, error) {
 	tokens := make([]int, len(l.slots))
 	for i, b := range l.template.Blanks {
-		var continuing map[string]int
-		if b.TouchesLeft {
-			continuing = v.continuations()
-		}
-		ids, err := v.candidate(fills[i], b, continuing)
+		ids, err := v.candidate(fills[i], b)
 		if err != nil {
 			return nil, misfit("initial", "blank %d cannot take %q: %v", i+1, fills[i], err)
 		}
@@ -320,7 +316,7 @@ func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, e
 		}
 		if state[n] == one.categories() {
 			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being "+
-				"the whole vocabulary, or change the constraints", v.pieceText(tokens[one.slots[0]]), one.categories())
+				"the whole vocabulary, or change the constraints", v.tokenizer.Piece(tokens[one.slots[0]]), one.categories())
 		}
 	}
 	if !l.allows(tokens) {

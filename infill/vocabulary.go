@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,59 +60,19 @@ func (v *vocabulary) readTokens() []string {
 	reads := make([]string, v.tokenizer.VocabularySize())
 	for _, id := range v.fillable {
 		if v.classes()[id]&wordToken != 0 {
-			reads[id] = v.pieceText(id)
+			reads[id] = v.tokenizer.Piece(id)
 		}
 	}
 	return reads
 }
 
-// pieceText returns the text of a token, without the mark ## of a piece or the space before a word.
-func (v *vocabulary) pieceText(id int) string {
-	text := strings.TrimSpace(v.tokenizer.Decode([]int{id}))
-	if v.tokenizer.Continues(id) {
-		return strings.TrimPrefix(text, "##")
+// candidate reads text as a fill of b. If b touches a word, the fill continues
+// that word.
+func (v *vocabulary) candidate(text string, b tokenize.Blank) ([]int, error) {
+	if b.TouchesLeft {
+		return v.tokenizer.Continuation(text)
 	}
-	return text
-}
-
-// continuations returns the tokens that continue a word, by their text.
-func (v *vocabulary) continuations() map[string]int {
-	tokens := map[string]int{}
-	for _, id := range v.fillable {
-		if v.tokenizer.Continues(id) {
-			tokens[v.pieceText(id)] = id
-		}
-	}
-	return tokens
-}
-
-// candidate reads text as a fill of b. If b touches a word, candidate cuts text's first word into pieces that continue
-// that word, the longest first, as WordPiece does. continuing is continuations(), or nil for other blanks.
-func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
-	if id, ok := continuing[text]; ok && b.TouchesLeft {
-		return []int{id}, nil
-	}
-	ids, err := v.tokenizer.Candidate(text)
-	if err != nil || !b.TouchesLeft || v.tokenizer.Continues(ids[0]) {
-		return ids, err
-	}
-	word, end := v.pieceText(ids[0]), 1
-	for ; end < len(ids) && v.tokenizer.Continues(ids[end]); end++ {
-		word += v.pieceText(ids[end])
-	}
-	var joined []int
-	for word != "" {
-		length := len(word)
-		for length > 0 && continuing[word[:length]] == 0 {
-			length--
-		}
-		if length == 0 {
-			return nil, errors.New("the vocabulary has no pieces that continue a word with it")
-		}
-		joined = append(joined, continuing[word[:length]])
-		word = word[length:]
-	}
-	return append(joined, ids[end:]...), nil
+	return v.tokenizer.Candidate(text)
 }
 
 // wordOf returns the word that the pieces of a blank make, or "" if the pieces are not one word.

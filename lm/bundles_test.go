@@ -18,7 +18,8 @@ import (
 // tinyMask is [MASK] in every bundle that writeBundle makes.
 const tinyMask = 4
 
-// writeBundle makes a small BERT with random float32 weights of a standard deviation.
+// writeBundle makes a small BERT with random float32 weights of a standard
+// deviation.
 func writeBundle(t testing.TB, vocabulary int, spread float64) *models.Bundle {
 	t.Helper()
 	dir, config := t.TempDir(), fmt.Sprintf(`{"model_type": "bert", "architectures": ["BertForMaskedLM"],
@@ -29,8 +30,9 @@ func writeBundle(t testing.TB, vocabulary int, spread float64) *models.Bundle {
 	return bundle
 }
 
-// reference is a bundle of internal/bert/testdata with what the family's reference implementation computes from it in
-// double precision; how, generate_reference.py there says.
+// reference is a bundle of internal/bert/testdata with what the family's
+// reference implementation computes from it in double precision; how,
+// generate_reference.py there says.
 type reference struct {
 	Name   string // of the folder
 	Bundle *models.Bundle
@@ -68,7 +70,8 @@ func references(t testing.TB) []reference {
 	return list
 }
 
-// Weights may be a link to a file of another name and folder, as in the cache of Hugging Face's programs.
+// Weights may be a link to a file of another name and folder, as in the cache
+// of Hugging Face's programs.
 func TestLinkedWeights(t *testing.T) {
 	plain := writeBundle(t, 30, 0.3)
 	root := t.TempDir()

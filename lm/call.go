@@ -2,12 +2,57 @@ package lm
 
 import (
 	"context"
-	"sync/atomic"
 
 	"infill/lm/internal/ort"
 )
 
-// sharedCall holds the buffers of one worker, and the sizes (rows, perRow, width) of the call that the worker runs.
+// rowsJob computes the rows of a batch. Rows with equal numbers of tokens and
+// of queries share calls, whichever text they come from.
+//
+// The results of a row do not depend on the other rows of a call: a row always
+// runs at the length of its bucket, alone or not (TestNeighbours).
+type rowsJob struct {
+	m      *MaskedLM
+	batch  *batch
+	tokens int // tokens of each row, padding included
+}
+
+var _ job = (*rowsJob)(nil)
+
+func (j *rowsJob) rows() int                 { return j.batch.rows() }
+func (j *rowsJob) cost() int                 { return j.tokens }
+func (j *rowsJob) room() int                 { return j.m.chunk.rows(j.tokens, j.batch.perRow) }
+func (j *rowsJob) fitting(room, row int) int { return min(room, j.rows()-row) }
+
+func (j *rowsJob) shares(other job) bool {
+	o, ok := other.(*rowsJob)
+	return ok && o.tokens == j.tokens && o.batch.perRow == j.batch.perRow
+}
+
+// bucket returns the length to which a row with that number of tokens is
+// padded: a multiple of 4, if the model pads.
+func (m *MaskedLM) bucket(tokens int) int {
+	if !m.padded {
+		return tokens
+	}
+	const step = 4
+	return min((tokens+step-1)/step*step, m.Positions())
+}
+
+// run computes the results of b.
+func (m *MaskedLM) run(ctx context.Context, b *batch) error {
+	b.prepare(m.Vocabulary())
+	return m.engine.await(ctx, &rowsJob{m, b, m.bucket(b.tokens)})
+}
+
+// stretch is the rows from <= row < to of a batch.
+type stretch struct {
+	*batch
+	from, to int
+}
+
+// sharedCall holds the buffers of one worker, and the sizes (rows, perRow,
+// width) of the call that the worker runs.
 type sharedCall struct {
 	ids, queries, targets, candidates, chosen, lengths []int64
 	target, candidate, vocabulary                      []float32
@@ -17,136 +62,118 @@ type sharedCall struct {
 	bySlot     []float32 // output of gradient calls [slots × chains × slotWidth]
 }
 
-// gather fills c with the inputs of one call: all parts, whose rows are padded to the same number of tokens.
-func (c *sharedCall) gather(parts []part, tokens int) {
-	c.ids, c.queries, c.targets, c.candidates, c.chosen, c.lengths = c.ids[:0], c.queries[:0], c.targets[:0],
-		c.candidates[:0], c.chosen[:0], c.lengths[:0]
-	c.rows, c.perRow, c.width = 0, parts[0].batch.perRow, 0
-	for _, p := range parts {
-		c.rows += p.to - p.from
-		c.width = max(c.width, p.batch.width)
+// gather fills c with the inputs of one call: all stretches, whose rows are
+// padded to the same number of tokens.
+func (c *sharedCall) gather(stretches []stretch, tokens int) {
+	for _, list := range []*[]int64{&c.ids, &c.queries, &c.targets, &c.candidates, &c.chosen, &c.lengths} {
+		*list = (*list)[:0]
 	}
-	for _, p := range parts {
-		b := p.batch
-		for row := p.from; row < p.to; row++ {
+	c.rows = 0
+	c.perRow = stretches[0].perRow
+	c.width = 0
+	for _, s := range stretches {
+		c.rows += s.to - s.from
+		c.width = max(c.width, s.width)
+	}
+	for _, s := range stretches {
+		for row := s.from; row < s.to; row++ {
 			base := int64(len(c.ids))
-			c.ids = append(c.ids, b.ids[row*b.tokens:(row+1)*b.tokens]...)
-			for range tokens - b.tokens {
+			c.ids = append(c.ids, s.ids[row*s.tokens:(row+1)*s.tokens]...)
+			for range tokens - s.tokens {
 				c.ids = append(c.ids, 0)
 			}
-			c.lengths = append(c.lengths, int64(b.tokens))
+			c.lengths = append(c.lengths, int64(s.tokens))
 			for q := row * c.perRow; q < (row+1)*c.perRow; q++ {
-				if b.everything {
+				if s.everything {
 					c.chosen = append(c.chosen, int64(len(c.queries)))
 				}
-				c.queries = append(c.queries, base+b.queries[q])
-				c.candidates = append(c.candidates, b.candidates[q*b.width:(q+1)*b.width]...)
-				for range c.width - b.width {
+				c.queries = append(c.queries, base+s.queries[q])
+				c.candidates = append(c.candidates, s.candidates[q*s.width:(q+1)*s.width]...)
+				for range c.width - s.width {
 					c.candidates = append(c.candidates, 0)
 				}
 			}
 		}
-		c.targets = append(c.targets, b.targets[p.from*c.perRow:p.to*c.perRow]...)
+		c.targets = append(c.targets, s.targets[s.from*c.perRow:s.to*c.perRow]...)
 	}
 }
 
-// tensors returns the inputs and outputs that every graph has. The outputs write to target, candidate and all.
+// double makes a call of one row a call of two equal rows: an unpacked matrix
+// times one row runs in a kernel whose last digits differ.
+func (c *sharedCall) double(tokens int) {
+	c.rows = 2
+	c.queries = append(c.queries, c.queries[0]+int64(tokens))
+	c.ids = append(c.ids, c.ids...)
+	c.lengths = append(c.lengths, c.lengths...)
+	c.targets = append(c.targets, c.targets...)
+	c.candidates = append(c.candidates, c.candidates...)
+}
+
+// tensors returns the inputs and outputs that every graph has. The outputs
+// write to target, candidate and all.
 func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []float32) (inputs, outputs []ort.Tensor) {
-	rows, n, width, whole := int64(c.rows), int64(c.rows*c.perRow), int64(c.width), int64(len(c.chosen))
-	return []ort.Tensor{
-			ort.Int64([]int64{rows, int64(tokens)}, c.ids),
-			ort.Int64([]int64{rows, int64(c.perRow)}, c.queries),
-			ort.Int64([]int64{n, 1}, c.targets),
-			ort.Int64([]int64{n, width}, c.candidates),
-			ort.Int64([]int64{whole}, c.chosen),
-		}, []ort.Tensor{
-			ort.Float32([]int64{n, 1}, target),
-			ort.Float32([]int64{n, width}, candidate),
-			ort.Float32([]int64{whole, int64(vocabulary)}, all),
-		}
+	rows := int64(c.rows)
+	queries := int64(c.rows * c.perRow)
+	width := int64(c.width)
+	whole := int64(len(c.chosen))
+	inputs = []ort.Tensor{
+		ort.Int64([]int64{rows, int64(tokens)}, c.ids),
+		ort.Int64([]int64{rows, int64(c.perRow)}, c.queries),
+		ort.Int64([]int64{queries, 1}, c.targets),
+		ort.Int64([]int64{queries, width}, c.candidates),
+		ort.Int64([]int64{whole}, c.chosen),
+	}
+	outputs = []ort.Tensor{
+		ort.Float32([]int64{queries, 1}, target),
+		ort.Float32([]int64{queries, width}, candidate),
+		ort.Float32([]int64{whole, int64(vocabulary)}, all),
+	}
+	return inputs, outputs
 }
 
-// call runs parts, whose rows all have the same padded length, as one call of the model.
-func (e *engine) call(c *sharedCall, parts []part) error {
-	ctx, stop := mergedContext(parts)
-	defer stop()
-	tokens := parts[0].tokens
-	if r := parts[0]; r.gradient != nil {
-		return e.m.runChains(ctx, c, r.gradient, r.session, r.from/r.gradient.terms, r.to/r.gradient.terms)
-	}
-	session, err := e.m.conditionals.get(ctx, e.m)
+// run implements job.
+func (j *rowsJob) run(ctx context.Context, c *sharedCall, parts []part) error {
+	m := j.m
+	session, err := m.conditionals.get(ctx, m)
 	if err != nil {
 		return err
 	}
-	vocabulary := e.m.Vocabulary()
-	c.gather(parts, tokens)
-	e.calls.Add(1)
-	e.rows.Add(int64(c.rows))
-	perRow, width, n := c.perRow, c.width, c.rows*c.perRow
-	// An unpacked matrix times one row runs in a kernel whose last digits differ, so the row is doubled.
-	twice := n == 1 && e.m.mapped()
+	var stretches []stretch
+	for _, p := range parts {
+		stretches = append(stretches, stretch{p.job.(*rowsJob).batch, p.from, p.to})
+	}
+	vocabulary := m.Vocabulary()
+	c.gather(stretches, j.tokens)
+	twice := c.rows*c.perRow == 1 && m.mapped()
 	if twice {
-		c.rows, n = 2, 2
-		c.ids, c.queries, c.lengths = append(c.ids, c.ids...), append(c.queries, c.queries[0]+int64(tokens)),
-			append(c.lengths, c.lengths...)
-		c.targets, c.candidates = append(c.targets, c.targets...), append(c.candidates, c.candidates...)
+		c.double(j.tokens)
 	}
 	var target, candidate, all []float32
 	alone := len(parts) == 1 && !twice
 	if alone { // the model writes into the caller's memory
-		target, candidate, all = parts[0].batch.results(parts[0].from, parts[0].to, vocabulary)
+		target, candidate, all = stretches[0].results(vocabulary)
 	} else {
-		target, candidate = resized(c.target, n), resized(c.candidate, n*width)
-		all = resized(c.vocabulary, len(c.chosen)*vocabulary)
-		c.target, c.candidate, c.vocabulary = target, candidate, all
+		c.target = resized(c.target, c.rows*c.perRow)
+		c.candidate = resized(c.candidate, c.rows*c.perRow*c.width)
+		c.vocabulary = resized(c.vocabulary, len(c.chosen)*vocabulary)
+		target = c.target
+		candidate = c.candidate
+		all = c.vocabulary
 	}
-	inputs, outputs := c.tensors(tokens, vocabulary, target, candidate, all)
-	if e.m.padded {
+	inputs, outputs := c.tensors(j.tokens, vocabulary, target, candidate, all)
+	if m.padded {
 		inputs = append(inputs, ort.Int64([]int64{int64(c.rows)}, c.lengths))
 	}
-	if err := session.Run(ctx, inputs, outputs); err != nil {
-		return e.m.named(err)
+	err = session.Run(ctx, inputs, outputs)
+	if err != nil {
+		return m.named(err)
 	}
-	if err := e.m.numbers(target, candidate, all); err != nil || alone {
+	err = m.numbers(target) // a NaN among the log-probabilities of a query makes all of them NaN
+	if err != nil || alone {
 		return err
 	}
-	for _, p := range parts {
-		b, n := p.batch, (p.to-p.from)*perRow
-		copy(b.target[p.from*perRow:], target[:n])
-		for q := range n {
-			copy(b.candidate[(p.from*perRow+q)*b.width:][:b.width], candidate[q*width:])
-		}
-		target, candidate = target[n:], candidate[n*width:]
-		if b.everything {
-			copy(b.vocabulary[p.from*perRow*vocabulary:], all[:n*vocabulary])
-			all = all[n*vocabulary:]
-		}
+	for _, s := range stretches {
+		target, candidate, all = s.handOut(vocabulary, c.width, target, candidate, all)
 	}
 	return nil
-}
-
-// mergedContext returns a context that ends when the contexts of all parts have ended, and a function to release it.
-func mergedContext(parts []part) (context.Context, func()) {
-	if len(parts) == 1 {
-		return parts[0].ctx, func() {}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var left atomic.Int32
-	left.Store(int32(len(parts)))
-	stops := make([]func() bool, 0, len(parts))
-	for _, p := range parts {
-		if p.ctx.Done() != nil {
-			stops = append(stops, context.AfterFunc(p.ctx, func() {
-				if left.Add(-1) == 0 {
-					cancel()
-				}
-			}))
-		}
-	}
-	return ctx, func() {
-		for _, stop := range stops {
-			stop()
-		}
-		cancel()
-	}
 }

@@ -12,7 +12,8 @@ import (
 	"infill/samplers"
 )
 
-// onCUDA opens a model on the GPU and on the CPU, with one library, or skips the test where no GPU works.
+// onCUDA opens a model on the GPU and on the CPU, with one library, or skips
+// the test where no GPU works.
 func onCUDA(t testing.TB, bundle *models.Bundle, mask int) (gpu, cpu *lm.MaskedLM) {
 	t.Helper()
 	ctx := context.Background()

@@ -6,92 +6,111 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"infill/lm/internal/ort"
 )
 
-// InFlight is the number of texts that a program should fill at once. More texts cost memory and make no call fuller:
-// 2,000 lines of one blank took 5.3 s with 64, and 4.9 s with 128, 256 and 512 on two cores.
+// InFlight is the number of texts that a program should fill at once. More
+// texts cost memory and make no call fuller: 2,000 lines of one blank took 5.3
+// s with 64, and 4.9 s with 128, 256 and 512 on two cores.
 const InFlight = 128
 
-// engine runs the rows of all goroutines that use a model. Rows with equal numbers of tokens and of queries share
-// calls, whichever text they come from. A call takes the rows that gathered while earlier calls ran, and never waits
-// for rows that may not come. Each goroutine waits for its rows, and so has at most one request in the queues.
-//
-// The results of a row do not depend on the other rows of a call: a row always runs at the length of its bucket, alone
-// or not (TestNeighbours).
-//
-// Gradients wait in the same queues, but share no calls. Gradients and rows take turns, and each worker computes at
-// most one gradient at a time, because a gradient needs the memory of all layers.
+// A job is rows to compute. Calls take them from the front, perhaps together
+// with rows of other jobs.
+type job interface {
+	// rows returns the number of rows.
+	rows() int
+	// cost returns what a row costs, as a number of tokens.
+	cost() int
+	// room returns how many rows such as the job's a call has room for.
+	room() int
+	// fitting returns how many rows, from row on, a call with the given room
+	// takes: it may be more than the room.
+	fitting(room, row int) int
+	// shares reports whether rows of the other job may stand in the same call.
+	// A job shares calls with itself.
+	shares(other job) bool
+	// run computes the rows of parts, whose jobs share calls with this one.
+	run(ctx context.Context, c *sharedCall, parts []part) error
+}
+
+// engine runs the jobs of all goroutines that use a model. A call takes the
+// rows that gathered while earlier calls ran, and never waits for rows that may
+// not come. Each goroutine waits for its job, and so has at most one request in
+// the queues.
 type engine struct {
-	m       *MaskedLM
 	workers int // the most calls that run at once
 
 	lock    sync.Mutex
 	running int // number of workers that run now
 	spare   []*sharedCall
-	// little and much queue the requests with waiting rows, the oldest first. little is for callers with few tokens so
-	// far, much for all others. The queues take turns, so that a caller with few blanks need not wait for all.
-	little, much []*request
-	turn         bool // whether the next call takes from much
-	// short is how many of the next calls from much are kept short, so that a caller in little need not wait long when
-	// it returns with the next slot.
+	// light and heavy queue the requests with waiting rows, the oldest first.
+	// light is for callers whose rows have cost little so far, heavy for all
+	// others. The queues take turns, so that a caller with few blanks need not
+	// wait for all.
+	light, heavy []*request
+	heavyNext    bool // whether the next call takes from heavy
+	// short is how many of the next calls from heavy are kept short, so that a
+	// caller in light need not wait long when it returns with the next slot.
 	short int
 
 	calls, rows atomic.Int64
 }
 
-// request is a batch of which some rows wait or run. Until done is closed, only the engine uses the fields, under
-// engine.lock.
+// request is a job of which some rows wait or run. Until done is closed, only
+// the engine uses the fields, under engine.lock.
 type request struct {
 	ctx    context.Context
 	caller *caller
-	batch  *batch
-	tokens int // tokens of each row, padding included
-	cost   int // tokens of each row, times the constant back for a row with a backward pass
+	job    job
 	next   int // index of the first row that no call has taken
 	left   int // number of rows without a result
 	err    error
 	closed bool
 	done   chan struct{}
-	// gradient, if not nil, is the gradientBatch that contains batch; session then runs the call.
-	gradient *gradientBatch
-	session  *ort.Session
+}
+
+func newRequest(ctx context.Context, j job) *request {
+	c, ok := ctx.Value(callerKey{}).(*caller)
+	if !ok {
+		c = &caller{}
+	}
+	return &request{ctx: ctx, caller: c, job: j, left: j.rows(), done: make(chan struct{})}
 }
 
 // waiting returns the number of rows that no call has taken.
-func (r *request) waiting() int { return r.batch.rows() - r.next }
+func (r *request) waiting() int { return r.job.rows() - r.next }
 
-// shares reports whether rows of both requests may share a call.
-func (r *request) shares(other *request) bool {
-	return r == other || r.gradient == nil && other.gradient == nil && r.tokens == other.tokens &&
-		r.batch.perRow == other.batch.perRow
-}
-
-// caller counts the tokens of all rows that one user of the engine has run.
-type caller struct{ tokens atomic.Int64 }
+// caller adds up the cost of all rows that one user of the engine has run.
+type caller struct{ spent atomic.Int64 }
 
 type callerKey struct{}
 
-// OneCaller returns a context under which all rows count for one caller, so that a caller of many rows does not delay
-// others. If much is true, that caller counts as large from the start. Without it, each call of a model is a caller.
-func OneCaller(ctx context.Context, much bool) context.Context {
+// OneCaller returns a context under which all rows count for one caller, so
+// that a caller of many rows does not delay others. If heavy is true, that
+// caller counts as one of many rows from the start. Without OneCaller, each
+// call of a model is a caller.
+func OneCaller(ctx context.Context, heavy bool) context.Context {
 	if ctx.Value(callerKey{}) != nil {
 		return ctx
 	}
 	c := &caller{}
-	if much {
-		c.tokens.Store(little)
+	if heavy {
+		c.spent.Store(mostLight)
 	}
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// A request joins the queue little if its caller then has at most little tokens. A second call runs beside another if
-// enough tokens wait. After a call from little, shortCalls calls from much have shortTokens tokens each.
-const little, enough, shortTokens, shortCalls = 1024, 384, 192, 8
-
-// back is the factor by which a row with a backward pass costs more than a row without.
-const back = 3
+// These numbers are costs of rows, but for the last, a number of calls.
+const (
+	// mostLight is the most that a caller has spent whose requests join the
+	// queue light.
+	mostLight = 1024
+	// enough is what must wait for a second call to run beside another.
+	enough = 384
+	// shortCost is what a call from heavy may cost after a call from light, for
+	// the next shortCalls calls.
+	shortCost  = 192
+	shortCalls = 8
+)
 
 // part holds the rows from <= row < to of a request, which run in one call.
 type part struct {
@@ -99,38 +118,17 @@ type part struct {
 	from, to int
 }
 
-// engineWorkers returns the number of calls that run at once. On a CPU two calls run, because the cores can work on one
-// call while the other is between two products.
-func engineWorkers(device string) int {
-	if device != "cpu" {
-		return 1
-	}
-	return 2
-}
+// engineWorkers is the number of calls that run at once: while one computes,
+// the rows of the next are gathered, and the results of the one before are
+// handed out. On a CPU, the cores can also work on one call while the other is
+// between two products.
+const engineWorkers = 2
 
-// bucket returns the length to which a row with that number of tokens is padded: a multiple of 4, if the model pads.
-func (m *MaskedLM) bucket(tokens int) int {
-	if !m.padded {
-		return tokens
-	}
-	const step = 4
-	return min((tokens+step-1)/step*step, m.Positions())
-}
-
-// run computes the results of b. If ctx ends, run returns at the next node of the graph, or, if other callers share the
-// call, after the call.
-func (m *MaskedLM) run(ctx context.Context, b *batch) error {
-	b.prepare(m.Vocabulary())
-	return m.engine.await(&request{ctx: ctx, batch: b})
-}
-
-// await queues r and waits until all its rows have results, or its context ends.
-func (e *engine) await(r *request) error {
-	ctx := r.ctx
-	if r.caller, _ = ctx.Value(callerKey{}).(*caller); r.caller == nil {
-		r.caller = &caller{}
-	}
-	if r.left, r.done = r.batch.rows(), make(chan struct{}); r.left == 0 {
+// await runs a job. If ctx ends, await returns at the next node of the graph
+// or, if other callers share the call, after the call.
+func (e *engine) await(ctx context.Context, j job) error {
+	r := newRequest(ctx, j)
+	if r.left == 0 {
 		return nil
 	}
 	e.submit(r)
@@ -148,15 +146,11 @@ func (e *engine) await(r *request) error {
 func (e *engine) submit(r *request) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	r.tokens = e.m.bucket(r.batch.tokens)
-	if r.cost = r.tokens; r.gradient != nil {
-		r.tokens, r.cost = r.batch.tokens, back*r.batch.tokens
+	queue := &e.heavy
+	if int(r.caller.spent.Load())+r.left*r.job.cost() <= mostLight {
+		queue = &e.light
 	}
-	if int(r.caller.tokens.Load())+r.left*r.cost <= little {
-		e.little = append(e.little, r)
-	} else {
-		e.much = append(e.much, r)
-	}
+	*queue = append(*queue, r)
 	if e.running < e.workers && e.begins(e.running) {
 		e.running++
 		go e.work()
@@ -165,25 +159,28 @@ func (e *engine) submit(r *request) {
 
 // queue returns the queue from which the next call takes its rows.
 func (e *engine) queue() *[]*request {
-	if len(e.little) == 0 || e.turn && len(e.much) > 0 {
-		return &e.much
+	if len(e.light) == 0 || e.heavyNext && len(e.heavy) > 0 {
+		return &e.heavy
 	}
-	return &e.little
+	return &e.light
 }
 
-// begins reports whether a worker should begin a call while the given number of others run.
+// begins reports whether a worker should begin a call while the given number of
+// others run.
 func (e *engine) begins(others int) bool {
-	queue, tokens := *e.queue(), 0
+	queue := *e.queue()
+	cost := 0
 	for _, r := range queue {
-		if r.shares(queue[0]) {
-			tokens += r.waiting() * r.cost
+		if r.job.shares(queue[0].job) {
+			cost += r.waiting() * r.job.cost()
 		}
 	}
-	return tokens > 0 && (others == 0 || tokens >= enough)
+	return cost > 0 && (others == 0 || cost >= enough)
 }
 
-// abandon removes the waiting rows of r, whose context has ended, from the queues. It returns false if a call still
-// runs rows of r: such a call uses the caller's memory, and ends soon.
+// abandon removes the waiting rows of r, whose context has ended, from the
+// queues. It returns false if a call still runs rows of r: such a call uses the
+// caller's memory, and ends soon.
 func (e *engine) abandon(r *request) bool {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -194,15 +191,17 @@ func (e *engine) abandon(r *request) bool {
 	return r.closed
 }
 
-// drop removes the waiting rows of r from the queues. Once no call runs rows of r, the request ends with err.
+// drop removes the waiting rows of r from the queues. Once no call runs rows of
+// r, the request ends with err.
 func (e *engine) drop(r *request, err error) {
 	if r.err == nil {
 		r.err = err
 	}
 	is := func(other *request) bool { return other == r }
-	e.little, e.much = slices.DeleteFunc(e.little, is), slices.DeleteFunc(e.much, is)
+	e.light = slices.DeleteFunc(e.light, is)
+	e.heavy = slices.DeleteFunc(e.heavy, is)
 	r.left -= r.waiting()
-	r.next = r.batch.rows()
+	r.next = r.job.rows()
 	e.finish(r)
 }
 
@@ -220,12 +219,13 @@ func (e *engine) work() {
 	defer e.lock.Unlock()
 	c := &sharedCall{}
 	if last := len(e.spare) - 1; last >= 0 {
-		c, e.spare = e.spare[last], e.spare[:last]
+		c = e.spare[last]
+		e.spare = e.spare[:last]
 	}
 	for e.begins(e.running - 1) {
 		parts := e.take()
 		e.lock.Unlock()
-		err := e.call(c, parts)
+		err := e.guarded(c, parts)
 		e.lock.Lock()
 		for _, p := range parts {
 			p.left -= p.to - p.from
@@ -239,31 +239,30 @@ func (e *engine) work() {
 	e.spare = append(e.spare, c)
 }
 
-// take returns the rows of a worker's next call. It chooses the queue whose turn it is, and takes the rows that may
-// share a call with the queue's oldest request. A request with rows left over moves to the end of the queue.
+// take returns the rows of a worker's next call. It chooses the queue whose
+// turn it is, and takes the rows that may share a call with the queue's oldest
+// request. A request with rows left over moves to the end of the queue.
 func (e *engine) take() (parts []part) {
 	queue := e.queue()
-	first := (*queue)[0]
-	room := e.m.chunk.rows(first.tokens, first.batch.perRow)
-	if e.turn = queue == &e.little; e.turn {
+	first := (*queue)[0].job
+	room := first.room()
+	e.heavyNext = queue == &e.light
+	if e.heavyNext {
 		e.short = shortCalls
 	} else if e.short > 0 {
 		e.short--
-		room = min(room, max(1, shortTokens/first.cost))
+		room = min(room, max(1, shortCost/first.cost()))
 	}
 	var later []*request
 	*queue = slices.DeleteFunc(*queue, func(r *request) bool {
-		if room <= 0 || !r.shares(first) {
+		if room <= 0 || !r.job.shares(first) {
 			return false
 		}
-		n := min(room, r.waiting())
-		if r.gradient != nil {
-			n = r.gradient.whole(n, r.next, e.m.chunk)
-		}
+		n := r.job.fitting(room, r.next)
 		parts = append(parts, part{r, r.next, r.next + n})
 		r.next += n
 		room -= n
-		r.caller.tokens.Add(int64(n * r.cost))
+		r.caller.spent.Add(int64(n * r.job.cost()))
 		if r.waiting() > 0 {
 			later = append(later, r)
 		}
@@ -273,5 +272,44 @@ func (e *engine) take() (parts []part) {
 	return parts
 }
 
-// Calls returns how many calls have run rows of texts so far, and how many rows these calls had in all.
+// call runs parts, whose jobs share calls, in one call.
+func (e *engine) call(c *sharedCall, parts []part) error {
+	ctx, stop := mergedContext(parts)
+	defer stop()
+	e.calls.Add(1)
+	for _, p := range parts {
+		e.rows.Add(int64(p.to - p.from))
+	}
+	return parts[0].job.run(ctx, c, parts)
+}
+
+// mergedContext returns a context that ends when the contexts of all parts have
+// ended, and a function to release it.
+func mergedContext(parts []part) (context.Context, func()) {
+	if len(parts) == 1 {
+		return parts[0].ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var left atomic.Int32
+	left.Store(int32(len(parts)))
+	stops := make([]func() bool, 0, len(parts))
+	for _, p := range parts {
+		if p.ctx.Done() != nil {
+			stops = append(stops, context.AfterFunc(p.ctx, func() {
+				if left.Add(-1) == 0 {
+					cancel()
+				}
+			}))
+		}
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// Calls returns how many calls have run rows of texts so far, and how many rows
+// these calls had in all.
 func (m *MaskedLM) Calls() (calls, rows int64) { return m.engine.calls.Load(), m.engine.rows.Load() }

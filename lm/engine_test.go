@@ -33,7 +33,8 @@ func builtIn(tb testing.TB) *models.Bundle {
 	return bundle
 }
 
-// anyBatch is a batch like those that templates make: of any length, number of queries and width.
+// anyBatch is a batch like those that templates make: of any length, number of
+// queries and width.
 func anyBatch(rng *rand.Rand, rows int) *batch {
 	b := &batch{}
 	b.reset(4+rng.IntN(30), 1+rng.IntN(2), []int{0, 7, 40}[rng.IntN(3)], rng.IntN(3) == 0)
@@ -57,7 +58,8 @@ func same(a, b *batch) bool {
 		(!a.everything || slices.Equal(a.vocabulary, b.vocabulary))
 }
 
-// A row's value does not depend on its neighbours: texts in flight together get, bit for bit, what they get one by one.
+// A row's value does not depend on its neighbours: texts in flight together
+// get, bit for bit, what they get one by one.
 func TestNeighbours(t *testing.T) {
 	large := t.TempDir()
 	// The weights of a model this large are read as they lie in their file.
@@ -129,7 +131,8 @@ func TestPadding(t *testing.T) {
 	}
 }
 
-// Who leaves while others share its call gets its own context's error, and they their rows.
+// Who leaves while others share its call gets its own context's error, and they
+// their rows.
 func TestLeave(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
 	rng := rand.New(rand.NewPCG(9, 10))
@@ -158,7 +161,7 @@ func TestLeave(t *testing.T) {
 	left := func() (workers, requests int) {
 		m.engine.lock.Lock()
 		defer m.engine.lock.Unlock()
-		return m.engine.running, len(m.engine.little) + len(m.engine.much)
+		return m.engine.running, len(m.engine.light) + len(m.engine.heavy)
 	}
 	// A worker may be about to see that nothing waits.
 	for range 1000 {
@@ -172,7 +175,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// Nobody waits for a session that takes long to make: neither who asked and was stopped, nor Close.
+// Nobody waits for a session that takes long to make: neither who asked and was
+// stopped, nor Close.
 func TestSessionLeftBehind(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
 	build, begun, release := m.conditionals.build, make(chan bool), make(chan bool)
@@ -218,20 +222,20 @@ func TestFailedCall(t *testing.T) {
 	wait.Wait()
 }
 
-// Who asks for a row of a length of its own waits for one call, however many rows of another length wait.
+// Who asks for a row of a length of its own waits for one call, however many
+// rows of another length wait.
 func TestOldestFirst(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
-	e := &engine{m: m}
+	e := &engine{}
 	for _, of := range []struct{ tokens, rows int }{{8, 4000}, {16, 1}} {
 		b := &batch{}
 		b.reset(of.tokens, 1, 0, false)
 		b.ids, b.queries = make([]int64, of.tokens*of.rows), make([]int64, of.rows)
-		much := OneCaller(t.Context(), true).Value(callerKey{}).(*caller)
-		e.submit(&request{caller: much, batch: b, left: of.rows, done: make(chan struct{})})
+		e.submit(newRequest(OneCaller(t.Context(), true), &rowsJob{m, b, of.tokens}))
 	}
 	for call, tokens := range []int{8, 16, 8, 8} {
-		if parts := e.take(); parts[0].tokens != tokens {
-			t.Errorf("call %d is of %d tokens, want %d", call, parts[0].tokens, tokens)
+		if parts := e.take(); parts[0].job.(*rowsJob).tokens != tokens {
+			t.Errorf("call %d is of %d tokens, want %d", call, parts[0].job.(*rowsJob).tokens, tokens)
 		}
 	}
 }

@@ -50,8 +50,8 @@ var published = []struct{ name, config string }{
 		"local_rope_theta": 160000}`},
 }
 
-// figures are those of a process that ran a model, in the order in which it prints them, with the digits behind the
-// point that they have in the table.
+// figures are those of a process that ran a model, in the order in which it
+// prints them, with the digits behind the point that they have in the table.
 var figures = []struct {
 	unit   string
 	digits int
@@ -62,8 +62,8 @@ var figures = []struct {
 
 const processVariable = "INFILL_TEST_FAMILY_DIR"
 
-// BenchmarkFamilies measures models of published shapes with random weights in single precision, as most are published,
-// each in a process of its own:
+// BenchmarkFamilies measures models of published shapes with random weights in
+// single precision, as most are published, each in a process of its own:
 //
 //   - seconds until the files are verified and the model is open, until the first energy (the session is made then),
 //     and from there until the first gradient;
@@ -141,7 +141,8 @@ func TestFamilyProcess(t *testing.T) {
 	fmt.Println("\nfigures", open, open+first[0], first[1], rate[0], rate[1], memory[0], memory[1])
 }
 
-// resident is this process's memory in bytes, pages that are mapped twice counted once.
+// resident is this process's memory in bytes, pages that are mapped twice
+// counted once.
 func resident(t *testing.T) float64 {
 	content, err := os.ReadFile("/proc/self/smaps_rollup")
 	if err != nil {

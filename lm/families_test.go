@@ -24,8 +24,10 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of ../docs again")
 
-// A bundle's tokenizer and its graph fit: a template of every family can be filled, and its text comes back. So it is
-// with a model that was published without tokenizer.json, and imported: byte-level BPE in vocab.json and merges.txt.
+// A bundle's tokenizer and its graph fit: a template of every family can be
+// filled, and its text comes back. So it is with a model that was published
+// without tokenizer.json, and imported: byte-level BPE in vocab.json and
+// merges.txt.
 func TestFamilyTemplates(t *testing.T) {
 	bundles := map[string]*models.Bundle{"unconverted": unconverted(t)}
 	for _, r := range references(t) {
@@ -58,7 +60,8 @@ func TestFamilyTemplates(t *testing.T) {
 	}
 }
 
-// unconverted imports a small RoBERTa with the tokenizer's files of tokenize/testdata/unconverted.
+// unconverted imports a small RoBERTa with the tokenizer's files of
+// tokenize/testdata/unconverted.
 func unconverted(t *testing.T) *models.Bundle {
 	files, dir := os.DirFS("../tokenize/testdata/unconverted/roberta"), t.TempDir()
 	config := fmt.Sprintf(`{"model_type": "roberta", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
@@ -138,9 +141,11 @@ var described = []struct{ family, example, tokenizer, missing string }{
 		"scaled rotary positions (`rope_scaling`)"},
 }
 
-// Every family on onnxruntime, in single precision, against its reference implementation in double precision:
-// conditionals, energy and gradient. The table of families in docs/measured/models.md has a row for each, and its
-// errors are those measured, within a factor of ten: they depend on the machine.
+// Every family on onnxruntime, in single precision, against its reference
+// implementation in double precision: conditionals, energy and gradient. The
+// table of families in docs/measured/models.md has a row for each, and its
+// errors are those measured, within a factor of ten: they depend on the
+// machine.
 func TestFamilyTable(t *testing.T) {
 	const name, command, tolerance = "families", "go test ./lm -run TestFamilyTable -update", 1e-4
 	single := map[string]float64{}
@@ -191,7 +196,8 @@ func TestFamilyTable(t *testing.T) {
 // page is where the tables of models are.
 var page = filepath.Join("..", "docs", "measured", "models.md")
 
-// table cuts page at the marks "<!-- NAME: COMMAND -->" and "<!-- /NAME -->"; COMMAND writes what is between them.
+// table cuts page at the marks "<!-- NAME: COMMAND -->" and "<!-- /NAME -->";
+// COMMAND writes what is between them.
 func table(t testing.TB, name, command string) (before, content, after string) {
 	t.Helper()
 	begin, end := "<!-- "+name+": "+command+" -->\n", "<!-- /"+name+" -->\n"

@@ -16,7 +16,8 @@ import (
 
 const maskID = 103 // of the built-in model, and of mini-uncased
 
-// The models of testdata/golden: the built-in one, which is also the first, and a smaller one that only tests use.
+// The models of testdata/golden: the built-in one, which is also the first, and
+// a smaller one that only tests use.
 var goldenModels = []struct{ name, open string }{{models.BuiltInName, ""}, {"mini-uncased", "../testdata/mini-uncased"}}
 
 // goldenEnergy is one energy of a case; see testdata/golden/README.md.

@@ -11,10 +11,12 @@ import (
 	"infill/models"
 )
 
-// writer builds one of the graphs of a model: log-probabilities, say, or gradients.
+// writer builds one of the graphs of a model: log-probabilities, say, or
+// gradients.
 type writer = func(name string, m graphs.Model) (*onnx.Graph, error)
 
-// graphOf builds, by write, a graph of the model in b. separator is the token that ends the first text of a pair.
+// graphOf builds, by write, a graph of the model in b. separator is the token
+// that ends the first text of a pair.
 func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
 	if b.Graph == "" {
 		return write(b.Name, bert.Model{Bundle: b, Separator: separator})
@@ -38,13 +40,15 @@ func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, err
 	return g, err
 }
 
-// noGradientError is the error for an imported model that cannot be differentiated.
+// noGradientError is the error for an imported model that cannot be
+// differentiated.
 type noGradientError struct {
 	model  string
 	reason error
 }
 
-// Error returns one line that names the operator and says what works without a gradient.
+// Error returns one line that names the operator and says what works without a
+// gradient.
 func (e *noGradientError) Error() string {
 	return fmt.Sprintf("model %s has no gradient: %v; use the gradient local, or a sampler without one", e.model,
 		e.reason)
@@ -53,10 +57,12 @@ func (e *noGradientError) Error() string {
 // Unwrap returns the error of the differentiation, which names the operator.
 func (e *noGradientError) Unwrap() error { return e.reason }
 
-// Import copies an exported graph, its files of weights and its tokenizer into the store, under the name given. It
-// also imports a graph that cannot be differentiated: then Config.Imported.NoGradient names the operator. tokenizer is
-// the folder with the tokenizer's files, and perhaps the model's config.json. positions is the length of the longest
-// text in tokens; if 0, Import reads it from config.json or tokenizer_config.json.
+// Import copies an exported graph, its files of weights and its tokenizer into
+// the store, under the name given. It also imports a graph that cannot be
+// differentiated: then Config.Imported.NoGradient names the operator. tokenizer
+// is the folder with the tokenizer's files, and perhaps the model's
+// config.json. positions is the length of the longest text in tokens; if 0,
+// Import reads it from config.json or tokenizer_config.json.
 func Import(ctx context.Context, store *models.Store, file, name, tokenizer string,
 	positions int) (*models.Bundle, error) {
 	settings, err := imported.Settings(file, tokenizer, positions)

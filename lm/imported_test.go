@@ -18,7 +18,8 @@ import (
 
 const exportFixtures = "../testdata/import"
 
-// importedEnergy holds the energy and gradient of the exported model in double precision.
+// importedEnergy holds the energy and gradient of the exported model in double
+// precision.
 type importedEnergy struct {
 	Template, Slots, Fill []int
 	Energy                float64
@@ -183,8 +184,9 @@ func TestImportedUnfitWeights(t *testing.T) {
 	check.Says(t, err, "the model computes what is no number (NaN): its weights are damaged")
 }
 
-// TestImportedSegments: the ids of segments that reach a graph are those of the exporter's configuration. The graph's
-// logit of token v is v times the segment.
+// TestImportedSegments: the ids of segments that reach a graph are those of the
+// exporter's configuration. The graph's logit of token v is v times the
+// segment.
 func TestImportedSegments(t *testing.T) {
 	g := onnx.New("segments")
 	rows, tokens := onnx.Symbol("batch"), onnx.Symbol("sequence")

@@ -1,5 +1,6 @@
-// Package lm runs masked language models: log-probabilities of tokens at chosen positions, and the joint energy of
-// several masked slots with its gradient, batched over chains. Samplers sample from a [Target].
+// Package lm runs masked language models: log-probabilities of tokens at chosen
+// positions, and the joint energy of several masked slots with its gradient,
+// batched over chains. Samplers sample from a [Target].
 package lm
 
 import (
@@ -7,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,22 +19,24 @@ import (
 	"infill/models"
 )
 
-// Options say where and how a model runs. The zero value finds or downloads the onnxruntime library, and uses a GPU if
-// one works. Only MaskID must be set.
+// Options say where and how a model runs. The zero value finds or downloads the
+// onnxruntime library, and uses a GPU if one works. Only MaskID must be set.
 type Options struct {
 	Device  string // "auto" (also if empty), "cpu", "cuda" or "cuda:N"
 	Threads int    // on the CPU, at most [MaxThreads]; if 0, all cores
 	MaskID  int    // id of the token [MASK], from the bundle's tokenizer; required
-	// SeparatorID is the token id of [SEP], which ends the first text of a pair. If 0, all tokens are of one segment.
+	// SeparatorID is the token id of [SEP], which ends the first text of a
+	// pair. If 0, all tokens are of one segment.
 	SeparatorID int
-	// Library is the path of the onnxruntime shared library. If it is empty, Open finds the library for the device, or
-	// downloads the CPU's.
+	// Library is the path of the onnxruntime shared library. If it is empty,
+	// Open finds the library for the device, or downloads the CPU's.
 	Library string
-	// Progress gets messages about a download, unless it is nil.
-	Progress io.Writer
+	// Progress observes a download, unless it is nil.
+	Progress FetchProgress
 }
 
-// MaskedLM is a masked language model, ready to run. Many goroutines may use it at once.
+// MaskedLM is a masked language model, ready to run. Many goroutines may use it
+// at once.
 type MaskedLM struct {
 	bundle       *models.Bundle
 	runtime      *ort.Runtime
@@ -46,8 +48,8 @@ type MaskedLM struct {
 	padded       bool // whether a call can pad rows to a common length
 }
 
-// Open prepares a model. It makes no session: the first use makes one session for log-probabilities or for gradients,
-// and each holds the weights in memory.
+// Open prepares a model. It makes no session: the first use makes one session
+// for log-probabilities or for gradients, and each holds the weights in memory.
 func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, error) {
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
@@ -56,7 +58,8 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	path := o.Library
 	if path == "" {
 		var err error
-		if path, err = ort.Locate(ctx, o.Device, o.Progress); err != nil {
+		path, err = ort.Locate(ctx, o.Device, o.Progress)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +69,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
 	m.chunk = limits(bundle.Config, runtime.Device())
-	m.engine = &engine{m: m, workers: engineWorkers(runtime.Device())}
+	m.engine = &engine{workers: engineWorkers}
 	m.padded = padded(bundle)
 	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
 		if m.padded {
@@ -90,7 +93,8 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	return m, nil
 }
 
-// MaxThreads returns the largest number of threads of a model call: four times the processors.
+// MaxThreads returns the largest number of threads of a model call: four times
+// the processors.
 func MaxThreads() int { return ort.MaxThreads() }
 
 // Close waits for running calls and releases the sessions.
@@ -118,7 +122,8 @@ func (m *MaskedLM) Description() Description {
 		Note:   m.runtime.Note(), Threads: m.runtime.Threads()}
 }
 
-// Positions returns the length of the longest text that the model takes, in tokens, [CLS] and [SEP] included.
+// Positions returns the length of the longest text that the model takes, in
+// tokens, [CLS] and [SEP] included.
 func (m *MaskedLM) Positions() int { return m.bundle.Config.MaxPositions }
 
 // Vocabulary returns the number of tokens that the model scores.
@@ -127,7 +132,8 @@ func (m *MaskedLM) Vocabulary() int { return m.bundle.Config.VocabularySize }
 // MaskID returns the id of the token [MASK].
 func (m *MaskedLM) MaskID() int { return m.mask }
 
-// check returns an error if ids has an id outside the vocabulary, or if the text is too long.
+// check returns an error if ids has an id outside the vocabulary, or if the
+// text is too long.
 func (m *MaskedLM) check(ids []int) error {
 	if len(ids) > m.Positions() {
 		return fmt.Errorf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", len(ids),
@@ -164,8 +170,9 @@ type lazySession struct {
 	closed  bool
 }
 
-// get returns the session, and makes it if there is none. If ctx ends while the session is being made, making it
-// continues: a later get uses the session, or, after close, it is closed at once.
+// get returns the session, and makes it if there is none. If ctx ends while the
+// session is being made, making it continues: a later get uses the session, or,
+// after close, it is closed at once.
 func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
 	if l.session != nil {
@@ -177,10 +184,11 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		made = make(chan error, 1)
 		l.making = made
 		go func() {
-			session, err := l.make(m)
+			session, err := l.guarded(m)
 			l.lock.Lock()
 			defer l.lock.Unlock()
-			l.session, l.making = session, nil
+			l.session = session
+			l.making = nil
 			if l.closed && session != nil {
 				l.session, err = nil, session.Close()
 			}
@@ -201,11 +209,7 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 }
 
 func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
-	graph, err := l.build(m.bundle)
-	var encoded []byte
-	if err == nil {
-		encoded, err = graph.Encode()
-	}
+	encoded, err := l.encode(m)
 	if err != nil {
 		if m.bundle.Graph != "" && !strings.Contains(err.Error(), m.bundle.Graph) {
 			err = fmt.Errorf("%s: %w", m.bundle.Graph, err)
@@ -219,6 +223,15 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 		return nil, m.named(err)
 	}
 	return session, nil
+}
+
+// encode returns the session's graph.
+func (l *lazySession) encode(m *MaskedLM) ([]byte, error) {
+	graph, err := l.build(m.bundle)
+	if err != nil {
+		return nil, err
+	}
+	return graph.Encode()
 }
 
 // file returns the path of the model, for errors.
@@ -239,8 +252,9 @@ func (m *MaskedLM) named(err error) error {
 		err, m.runtime.Version())
 }
 
-// mapped reports whether weights stay mapped from their file. Copies in the order in which products read make rows up
-// to a tenth faster. But for a large model a copy takes a second to make, and each session has its own.
+// mapped reports whether weights stay mapped from their file. Copies in the
+// order in which products read make rows up to a tenth faster. But for a large
+// model a copy takes a second to make, and each session has its own.
 func (m *MaskedLM) mapped() bool {
 	const large = 128 << 20 // bytes
 	return m.bundle.Manifest.Size() >= large
@@ -258,7 +272,8 @@ func (l *lazySession) close() error {
 	return err
 }
 
-// numbers returns an error if a result is NaN: sums of finite weights can overflow.
+// numbers returns an error if a result is NaN: sums of finite weights can
+// overflow.
 func (m *MaskedLM) numbers(lists ...[]float32) error {
 	for _, list := range lists {
 		for _, x := range list {

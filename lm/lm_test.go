@@ -245,8 +245,8 @@ func TestRowsAreShared(t *testing.T) {
 	}
 }
 
-// A row serves the energy and both kinds of conditionals, whatever it was asked for
-// first: it runs once.
+// A row serves the energy and both kinds of conditionals, whatever it was asked
+// for first: it runs once.
 func TestRowsServeAll(t *testing.T) {
 	ctx, state := context.Background(), []int{2, 0, 1}
 	target := newTarget(t, tiny(t), lm.TargetOptions{})

@@ -14,9 +14,11 @@ import (
 	"infill/models"
 )
 
-// TestPeer is infill's side of testdata/peers/peers.py, which starts it with INFILL_PEER="FOLDER DEVICE
-// CHAINS": for each line "energy" or "gradient" it computes fresh fills and answers with the seconds. With "FOLDER
-// shape" it writes random weights of BERT-base's shape.
+// TestPeer is infill's side of testdata/peers/peers.py, which starts it with
+// INFILL_PEER="FOLDER DEVICE CHAINS", and of .ci/gpu: for each line "energy" or
+// "gradient" it computes fresh fills and answers with the seconds. A line may
+// also say how many chains, and of how many slots each. With "FOLDER shape" it
+// writes random weights of BERT-base's shape.
 func TestPeer(t *testing.T) {
 	words := strings.Fields(os.Getenv("INFILL_PEER"))
 	if len(words) == 0 {
@@ -38,8 +40,12 @@ func TestPeer(t *testing.T) {
 	w := newWorkload(chains, benchTokens, benchSlots, 250)
 	fmt.Printf("\npeer: ready infill, onnxruntime %s\n", m.Description().Runtime)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		what, slots := lines.Text(), benchSlots
+		if n, _ := fmt.Sscan(lines.Text(), &what, &chains, &slots); n == 3 {
+			w = newWorkload(chains, benchTokens, slots, 250)
+		}
 		start := time.Now()
-		check.OK(t, w.run(t.Context(), m, lines.Text() == "gradient"))
+		check.OK(t, w.run(t.Context(), m, what == "gradient"))
 		fmt.Printf("peer: %.6f\n", time.Since(start).Seconds())
 	}
 }

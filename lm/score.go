@@ -12,8 +12,9 @@ type Query struct {
 	Masked   []int // further positions that hold [MASK] for this query; Position itself is always masked
 }
 
-// Score returns, for every query, log f(ids[Position] | ids with [MASK] at the query's positions), in nats. These are
-// the terms of a pseudo-log-likelihood (Salazar et al. 2020).
+// Score returns, for every query, log f(ids[Position] | ids with [MASK] at the
+// query's positions), in nats. These are the terms of a pseudo-log-likelihood
+// (Salazar et al. 2020).
 func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
 	if err := m.check(ids); err != nil {
 		return nil, err
@@ -45,8 +46,9 @@ func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]flo
 	return scores, nil
 }
 
-// MaskedLogProbabilities returns log p of every token at every slot, [slots × vocabulary], in nats, with [MASK]
-// in all slots. The ids at the slots are ignored.
+// MaskedLogProbabilities returns log p of every token at every slot, [slots ×
+// vocabulary], in nats, with [MASK] in all slots. The ids at the slots are
+// ignored.
 func (m *MaskedLM) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	row, err := m.template(ids, slots)
 	if err != nil {
@@ -61,13 +63,15 @@ func (m *MaskedLM) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 	return m.distributions(ctx, &b)
 }
 
-// distributions runs b and returns, for each of its queries, log p of every token.
+// distributions runs b and returns, for each of its queries, log p of every
+// token.
 func (m *MaskedLM) distributions(ctx context.Context, b *batch) ([][]float32, error) {
 	b.targets = make([]int64, len(b.queries))
 	if err := m.run(ctx, b); err != nil {
 		return nil, err
 	}
-	logp, v := make([][]float32, len(b.queries)), m.Vocabulary()
+	logp := make([][]float32, len(b.queries))
+	v := m.Vocabulary()
 	for i := range logp {
 		logp[i] = b.vocabulary[i*v : (i+1)*v : (i+1)*v]
 	}
@@ -105,8 +109,9 @@ type Row struct {
 	Position int
 }
 
-// LogProbabilities returns log p of every token at the position of each row, in nats, [rows × vocabulary]. All rows
-// must have the same number of tokens. If all rows have the same slice IDs, the model runs a single row.
+// LogProbabilities returns log p of every token at the position of each row, in
+// nats, [rows × vocabulary]. All rows must have the same number of tokens. If
+// all rows have the same slice IDs, the model runs a single row.
 func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float32, error) {
 	if len(rows) == 0 {
 		return nil, nil

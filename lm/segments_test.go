@@ -15,8 +15,9 @@ import (
 	"infill/models"
 )
 
-// TestSegments: what stands behind the first [SEP] has the embedding of the second segment. An equal network without
-// segments has the embedding of a token's segment in that of its position.
+// TestSegments: what stands behind the first [SEP] has the embedding of the
+// second segment. An equal network without segments has the embedding of a
+// token's segment in that of its position.
 func TestSegments(t *testing.T) {
 	const separator = 3
 	pair, text := []int{2, 7, 9, separator, 10, 4, 12, separator}, []int{2, 7, 9, 8, 10, 4, 12, separator}

@@ -14,31 +14,33 @@ import (
 	"infill/samplers"
 )
 
-// Energy names an energy of a template's fills, in nats. The DLP paper (Zhang, Liu and Liu 2022, appendix I.6) uses
-// PLL.
+// Energy names an energy of a template's fills, in nats. The DLP paper (Zhang,
+// Liu and Liu 2022, appendix I.6) uses PLL.
 type Energy string
 
 // These are the energies. X is the text.
 const (
 	// PLL is Σ_i log f(θ_i | X with slot i masked and every other slot filled).
 	PLL Energy = "pll"
-	// Filled is Σ_i log f(θ_i | X with every slot filled). The model sees each token that it scores, and mostly copies
-	// that token. Filled is for comparison only.
+	// Filled is Σ_i log f(θ_i | X with every slot filled). The model sees each
+	// token that it scores, and mostly copies that token. Filled is for
+	// comparison only.
 	Filled Energy = "filled"
 )
 
 // Values lists the energies.
 func (Energy) Values() []Energy { return []Energy{PLL, Filled} }
 
-// Gradient names a way to compute the gradient of the energy with respect to one-hot slots.
+// Gradient names a way to compute the gradient of the energy with respect to
+// one-hot slots.
 type Gradient string
 
 // These are the ways to compute the gradient.
 const (
 	// Full is the exact gradient.
 	Full Gradient = "full"
-	// Local takes only the direct term of the gradient, log p_j(v). It needs no backward pass, and is valid in a
-	// Metropolis-adjusted proposal.
+	// Local takes only the direct term of the gradient, log p_j(v). It needs no
+	// backward pass, and is valid in a Metropolis-adjusted proposal.
 	Local Gradient = "local"
 )
 
@@ -49,7 +51,8 @@ func (Gradient) Values() []Gradient { return []Gradient{Local, Full} }
 type TargetOptions struct {
 	Energy   Energy   // PLL if empty
 	Gradient Gradient // Full if empty
-	// Support lists the token ids that each slot may take: category k of slot j is token Support[j][k].
+	// Support lists the token ids that each slot may take: category k of slot j
+	// is token Support[j][k].
 	Support [][]int
 }
 
@@ -57,14 +60,15 @@ type TargetOptions struct {
 type Counts struct {
 	EnergyEvaluations   int64 // number of states whose energy was evaluated
 	GradientEvaluations int64 // number of states whose gradient was evaluated
-	// Rows is the number of rows that ran through the model. States share rows, and rows are cached, so Rows can be
-	// less than slots × evaluations.
+	// Rows is the number of rows that ran through the model. States share rows,
+	// and rows are cached, so Rows can be less than slots × evaluations.
 	Rows int64
 }
 
-// Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's slots. A model's target also implements
-// samplers.GradientTarget, ConditionalTarget and MaskedConditionalTarget. A Target is not safe for concurrent use, but
-// the model is.
+// Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's slots.
+// A model's target also implements samplers.GradientTarget, ConditionalTarget
+// and MaskedConditionalTarget. A Target is not safe for concurrent use, but the
+// model is.
 type Target interface {
 	samplers.Target
 	// Counts returns the cost of the target so far.
@@ -73,8 +77,9 @@ type Target interface {
 
 // target is the Target of a model.
 //
-// A row is a text in which some slots are masked and the others filled. The model returns the distributions of the
-// masked slots of a row, or of all slots if none is masked. These do not depend on the tokens that a state has in
+// A row is a text in which some slots are masked and the others filled. The
+// model returns the distributions of the masked slots of a row, or of all slots
+// if none is masked. These do not depend on the tokens that a state has in
 // masked slots, so states share rows. The target remembers rows, up to a bound.
 type target struct {
 	m          *MaskedLM
@@ -90,10 +95,11 @@ type target struct {
 
 	remembered *simplelru.LRU[string, []float32]
 	size       int // count of numbers in the remembered rows
-	// pending are the rows that this call needs and the target does not remember.
+	// pending are the rows that this call needs and the target does not
+	// remember.
 	pending []string
 	batch   batch
-	back    gradientBatch
+	batched gradientBatch        // rows with a backward pass
 	found   map[string][]float32 // rows of this call, which eviction cannot remove
 	key     []byte
 	one     []bool // scratch space: the mask of a single slot
@@ -107,25 +113,27 @@ var (
 )
 
 const (
-	// wholeAbove is the size of a support above which rows come with the whole vocabulary: then gathering inside the
-	// graph costs more than it saves.
+	// wholeAbove is the size of a support above which rows come with the whole
+	// vocabulary: then gathering inside the graph costs more than it saves.
 	wholeAbove = 2048
 	// rememberedNumbers bounds the memory for rows to 64 MiB.
 	rememberedNumbers = 16 << 20
 )
 
-// NewTarget returns the target over the fills of ids, which include [CLS] and [SEP], at the positions slots. The ids at
-// these positions are ignored.
+// NewTarget returns the target over the fills of ids, which include [CLS] and
+// [SEP], at the positions slots. The ids at these positions are ignored.
 func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
 	template, err := m.template(ids, slots)
 	if err != nil {
 		return nil, err
 	}
 	t := &target{m: m, template: template, slots: slices.Clone(slots), support: o.Support}
-	if t.energy, err = oneOf("energy", cmp.Or(o.Energy, PLL)); err != nil {
+	t.energy, err = oneOf("energy", cmp.Or(o.Energy, PLL))
+	if err != nil {
 		return nil, err
 	}
-	if t.gradient, err = oneOf("gradient", cmp.Or(o.Gradient, Full)); err != nil {
+	t.gradient, err = oneOf("gradient", cmp.Or(o.Gradient, Full))
+	if err != nil {
 		return nil, err
 	}
 	if len(o.Support) != len(slots) {
@@ -144,8 +152,8 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		t.width = max(t.width, len(s))
 	}
 	t.everything = t.width > wholeAbove
-	if t.remembered, err = simplelru.NewLRU(math.MaxInt,
-		func(_ string, row []float32) { t.size -= len(row) }); err != nil {
+	t.remembered, err = simplelru.NewLRU(math.MaxInt, func(_ string, row []float32) { t.size -= len(row) })
+	if err != nil {
 		return nil, err
 	}
 	t.one = make([]bool, len(slots))
@@ -159,7 +167,8 @@ func (t *target) Categories() []int { return t.categories }
 // Counts returns the cost of the target so far.
 func (t *target) Counts() Counts { return t.counts }
 
-// terms returns the number of rows that score a fill: one row with a mask for each slot for PLL, one row for Filled.
+// terms returns the number of rows that score a fill: one row with a mask for
+// each slot for PLL, one row for Filled.
 func (t *target) terms() int {
 	if t.energy == Filled {
 		return 1
@@ -167,7 +176,8 @@ func (t *target) terms() int {
 	return len(t.slots)
 }
 
-// masked returns which slots are masked in the row of term i: slot i for PLL, none (nil) for Filled.
+// masked returns which slots are masked in the row of term i: slot i for PLL,
+// none (nil) for Filled.
 func (t *target) masked(i int) []bool {
 	if t.energy == Filled {
 		return nil
@@ -175,8 +185,8 @@ func (t *target) masked(i int) []bool {
 	return t.only(i)
 }
 
-// scored returns the slots that term i of the energy scores, first to last−1. The row of the term begins with the
-// distributions of these slots.
+// scored returns the slots that term i of the energy scores, first to last−1.
+// The row of the term begins with the distributions of these slots.
 func (t *target) scored(i int) (first, last int) {
 	if t.energy == Filled {
 		return 0, len(t.slots)
@@ -184,7 +194,8 @@ func (t *target) scored(i int) (first, last int) {
 	return i, i + 1
 }
 
-// Energy writes U of every chain to energy [chains], in nats. states [chains × slots] holds categories, row-major.
+// Energy writes U of every chain to energy [chains], in nats. states [chains ×
+// slots] holds categories, row-major.
 func (t *target) Energy(ctx context.Context, states []int, energy []float64) error {
 	t.counts.EnergyEvaluations += int64(len(energy))
 	if err := t.evaluate(ctx, states); err != nil {
@@ -194,8 +205,9 @@ func (t *target) Energy(ctx context.Context, states []int, energy []float64) err
 	return nil
 }
 
-// EnergyGradient writes U to energy, as Energy does, and ∂U/∂θ_j[v] over one-hot θ to gradient [chains × slots ×
-// max(Categories())]. The gradient is full, or its direct term alone, as TargetOptions.Gradient says.
+// EnergyGradient writes U to energy, as Energy does, and ∂U/∂θ_j[v] over
+// one-hot θ to gradient [chains × slots × max(Categories())]. The gradient is
+// full, or its direct term alone, as TargetOptions.Gradient says.
 func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	if t.gradient == Local || t.energy == PLL && len(t.slots) == 1 { // with one slot, no other slot is context
 		return t.local(ctx, states, energy, gradient)
@@ -213,13 +225,13 @@ func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 		for j := range m {
 			row := gradient[(c*m+j)*t.width:][:t.categories[j]]
 			if t.everything {
-				whole := t.back.crossWhole[(g*m+j)*v:][:v]
+				whole := t.batched.crossWhole[(g*m+j)*v:][:v]
 				for k, id := range t.support[j] {
 					row[k] += float64(whole[id])
 				}
 				continue
 			}
-			for k, x := range t.back.cross[(g*m+j)*t.width:][:len(row)] {
+			for k, x := range t.batched.cross[(g*m+j)*t.width:][:len(row)] {
 				row[k] += float64(x)
 			}
 		}
@@ -227,9 +239,11 @@ func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 	return nil
 }
 
-// LogConditionals writes log f(· | X with the chain's slot masked), normalised over the slot's categories, to logp
-// [chains × max(Categories())]. slots [chains] has the slot of each chain. For every energy these are the model's own
-// conditionals, which in a masked language model belong to no joint distribution.
+// LogConditionals writes log f(· | X with the chain's slot masked), normalised
+// over the slot's categories, to logp [chains × max(Categories())]. slots
+// [chains] has the slot of each chain. For every energy these are the model's
+// own conditionals, which in a masked language model belong to no joint
+// distribution.
 func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
 	m := len(t.slots)
 	t.begin()
@@ -246,8 +260,9 @@ func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp 
 	return nil
 }
 
-// LogMaskedConditionals writes log f(· | X with every open slot masked), normalised over the slot's categories, to the
-// rows of logp [chains × slots × max(Categories())] that belong to open slots. open is [chains × slots].
+// LogMaskedConditionals writes log f(· | X with every open slot masked),
+// normalised over the slot's categories, to the rows of logp [chains × slots ×
+// max(Categories())] that belong to open slots. open is [chains × slots].
 func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
 	m := len(t.slots)
 	t.begin()
@@ -269,7 +284,8 @@ func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open [
 	return nil
 }
 
-// normalize writes the log-probabilities in row to out, normalised so that out's probabilities sum to 1.
+// normalize writes the log-probabilities in row to out, normalised so that
+// out's probabilities sum to 1.
 func normalize(out []float64, row []float32) {
 	for k := range out {
 		out[k] = float64(row[k])
@@ -277,7 +293,8 @@ func normalize(out []float64, row []float32) {
 	logmath.Normalise(out)
 }
 
-// local computes the energy and, of the gradient, only the direct term, log p_j(v).
+// local computes the energy and, of the gradient, only the direct term, log
+// p_j(v).
 func (t *target) local(ctx context.Context, states []int, energy, gradient []float64) error {
 	t.counts.EnergyEvaluations += int64(len(energy))
 	t.counts.GradientEvaluations += int64(len(energy))
@@ -289,8 +306,8 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 	return nil
 }
 
-// sum adds up the energies of states from their rows, which must be in t.found. If gradient is not nil, it also adds up
-// the direct terms of the gradients.
+// sum adds up the energies of states from their rows, which must be in t.found.
+// If gradient is not nil, it also adds up the direct terms of the gradients.
 func (t *target) sum(states []int, energy, gradient []float64) {
 	m := len(t.slots)
 	clear(energy)
@@ -320,7 +337,8 @@ func (t *target) only(slot int) []bool {
 	return t.one
 }
 
-// keyOf returns the key of a row: for each slot, 0 for [MASK], else category + 1. A nil masked masks no slot.
+// keyOf returns the key of a row: for each slot, 0 for [MASK], else category +
+// 1. A nil masked masks no slot.
 func (t *target) keyOf(state []int, masked []bool) []byte {
 	t.key = t.key[:0]
 	for i, k := range state {
@@ -332,14 +350,16 @@ func (t *target) keyOf(state []int, masked []bool) []byte {
 	return t.key
 }
 
-// decode reads the key of a row. state has the categories, −1 where the slot is masked. perRow is the number of slots
-// whose distribution the row gives.
+// decode reads the key of a row. state has the categories, −1 where the slot is
+// masked. perRow is the number of slots whose distribution the row gives.
 func decode(key string, slots int) (state []int, perRow int) {
 	b := []byte(key)
 	state = make([]int, slots)
 	for i := range state {
 		x, n := binary.Uvarint(b)
-		if state[i], b = int(x)-1, b[n:]; state[i] < 0 {
+		state[i] = int(x) - 1
+		b = b[n:]
+		if state[i] < 0 {
 			perRow++
 		}
 	}
@@ -355,7 +375,8 @@ func (t *target) begin() {
 	t.pending = t.pending[:0]
 }
 
-// want looks up the row with the given key. If the target does not remember the row, want adds it to t.pending.
+// want looks up the row with the given key. If the target does not remember the
+// row, want adds it to t.pending.
 func (t *target) want(key []byte) {
 	if _, ok := t.found[string(key)]; ok {
 		return
@@ -379,7 +400,8 @@ func (t *target) evaluate(ctx context.Context, states []int) error {
 	return t.runPending(ctx)
 }
 
-// runPending computes the pending rows and remembers them. Rows with equal numbers of distributions form a batch.
+// runPending computes the pending rows and remembers them. Rows with equal
+// numbers of distributions form a batch.
 func (t *target) runPending(ctx context.Context) error {
 	for perRow := 1; perRow <= len(t.slots) && len(t.pending) > 0; perRow++ {
 		t.batch.reset(len(t.template), perRow, t.gathered(), t.everything)
@@ -417,7 +439,8 @@ func (t *target) runPending(ctx context.Context) error {
 	return nil
 }
 
-// forget removes the oldest rows until the memory is within bounds. It keeps the rows of the last call in any case.
+// forget removes the oldest rows until the memory is within bounds. It keeps
+// the rows of the last call in any case.
 func (t *target) forget() {
 	last := 0
 	for _, row := range t.found {
@@ -435,7 +458,8 @@ func (t *target) gathered() int {
 	return t.width
 }
 
-// query adds to b a query for the distribution of slot j over the slot's categories.
+// query adds to b a query for the distribution of slot j over the slot's
+// categories.
 func (t *target) query(b *batch, j int) {
 	b.queries = append(b.queries, int64(t.slots[j]))
 	b.targets = append(b.targets, int64(t.support[j][0]))
@@ -493,20 +517,26 @@ func (t *target) distinct(states []int) distinctStates {
 	return d
 }
 
-// backward runs the rows of every distinct state with a backward pass, and remembers the rows' distributions.
+// backward runs the rows of every distinct state with a backward pass, and
+// remembers the rows' distributions.
 func (t *target) backward(ctx context.Context, d distinctStates) error {
 	m := len(t.slots)
-	b := &t.back
+	b := &t.batched
 	from, to := t.scored(0)
 	perRow := to - from
 	b.reset(len(t.template), perRow, t.gathered(), t.everything)
-	b.terms, b.slots, b.slotWidth = t.terms(), m, t.width
-	b.at, b.weights, b.slotCandidates = b.at[:0], b.weights[:0], b.slotCandidates[:0]
+	b.terms = t.terms()
+	b.slots = m
+	b.slotWidth = t.width
+	b.at = b.at[:0]
+	b.weights = b.weights[:0]
+	b.slotCandidates = b.slotCandidates[:0]
 	var keys []string
 	for g := range len(d.states) / m {
 		state := d.states[g*m : (g+1)*m]
 		for i := range t.terms() {
-			row, masked := len(b.ids), t.masked(i)
+			row := len(b.ids)
+			masked := t.masked(i)
 			b.ids = append(b.ids, t.template...)
 			for j, s := range t.slots {
 				b.at = append(b.at, int64(s))

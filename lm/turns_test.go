@@ -10,9 +10,10 @@ import (
 	"infill/samplers"
 )
 
-// Beside forty callers who have had much and ask for more, one who asks for a row at a time has
-// the next call each time, or the one after it, and the others' calls are short. The forty lose
-// no turn, and each of them has half of another's rows at least. So it is where they ask for gradients, of five rows
+// Beside forty callers who have had much and ask for more, one who asks for a
+// row at a time has the next call each time, or the one after it, and the
+// others' calls are short. The forty lose no turn, and each of them has half of
+// another's rows at least. So it is where they ask for gradients, of five rows
 // a chain.
 func TestTurns(t *testing.T) {
 	for _, of := range []struct {
@@ -20,39 +21,39 @@ func TestTurns(t *testing.T) {
 		terms  int // of the forty's gradients; 0: they ask for rows
 	}{{16, 0}, {24, 0}, {16, 5}} { // beside the forty, and in groups of its own
 		tokens, width := of.tokens, 16
-		whole, least := 2730/width*width, shortTokens // tokens of a call for the forty alone, and of a short one
+		whole, least := 2730/width*width, shortCost // tokens of a call for the forty alone, and of a short one
 		if of.terms > 0 {
-			whole, least = 2730/width/of.terms*of.terms*width*back, max(least, 2*of.terms*width*back)
+			whole, least = 2730/width/of.terms*of.terms*width*backwardCost, max(least, 2*of.terms*width*backwardCost)
 		}
-		e := &engine{m: &MaskedLM{padded: true, chunk: chunkLimits{tokens: 2730, queries: 256}}, running: 1}
-		e.m.bundle = builtIn(t)
+		e := &engine{running: 1}
+		m := &MaskedLM{padded: true, chunk: chunkLimits{tokens: 2730, queries: 256}, bundle: builtIn(t)}
 		ask := func(c *caller, tokens, rows, terms int) {
 			g := &gradientBatch{terms: terms}
 			b := &g.batch
 			b.reset(tokens, 1, 0, true)
 			b.ids, b.queries = make([]int64, rows*tokens), make([]int64, rows)
-			r := &request{caller: c, batch: b, left: rows, done: make(chan struct{})}
+			var j job = &rowsJob{m, b, m.bucket(tokens)}
 			if terms > 0 {
-				r.gradient = g
+				j = &gradientJob{m: m, batch: g}
 			}
-			e.submit(r)
+			e.submit(newRequest(context.WithValue(t.Context(), callerKey{}, c), j))
 		}
 		much := func(c *caller) { ask(c, width, 64*max(1, of.terms), of.terms) }
 		heavy := make([]*caller, 40)
 		got := map[*caller]int{} // rows
 		for i := range heavy {
 			heavy[i] = &caller{}
-			heavy[i].tokens.Store(little)
+			heavy[i].spent.Store(mostLight)
 			much(heavy[i])
 		}
 		call := func() (size int, callers []*caller) {
 			parts := e.take()
 			for _, p := range parts {
 				n := p.to - p.from
-				size += n * p.cost
+				size += n * p.job.cost()
 				got[p.caller] += n
 				callers = append(callers, p.caller)
-				if p.to == p.batch.rows() && slices.Contains(heavy, p.caller) {
+				if p.to == p.job.rows() && slices.Contains(heavy, p.caller) {
 					much(p.caller)
 				}
 			}
@@ -91,21 +92,23 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A caller who will ask for much has no turn of those who ask for little, however little it asks for at first.
+// A caller who will ask for much has no turn of those who ask for little,
+// however little it asks for at first.
 func TestMuchFromTheFirst(t *testing.T) {
-	for _, much := range []bool{true, false} {
-		e := &engine{m: &MaskedLM{}}
+	for _, heavy := range []bool{true, false} {
+		e := &engine{}
 		b := &batch{}
 		b.reset(8, 1, 0, true)
 		b.ids, b.queries = make([]int64, 8), make([]int64, 1)
-		e.submit(&request{caller: OneCaller(t.Context(), much).Value(callerKey{}).(*caller), batch: b, left: 1})
-		if (len(e.much) == 1) != much {
-			t.Errorf("much %t, %d of those who have had much", much, len(e.much))
+		e.submit(newRequest(OneCaller(t.Context(), heavy), &rowsJob{&MaskedLM{}, b, 8}))
+		if (len(e.heavy) == 1) != heavy {
+			t.Errorf("heavy %t, %d requests in the queue of heavy callers", heavy, len(e.heavy))
 		}
 	}
 }
 
-// Gradients do not depend on what else the model is asked for, nor on the calls that their chains are shared out to.
+// Gradients do not depend on what else the model is asked for, nor on the calls
+// that their chains are shared out to.
 func TestGradientNeighbours(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
 	const chains = 25

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// benchmarkSentences look like text to the counters: word frequencies fall as in Zipf's law, lengths run from 5 to 35
-// (mean 20), and half of the words follow the word before them, so that longer n-grams are shared.
+// benchmarkSentences look like text to the counters: word frequencies fall as
+// in Zipf's law, lengths run from 5 to 35 (mean 20), and half of the words
+// follow the word before them, so that longer n-grams are shared.
 func benchmarkSentences(seed uint64, count int) [][]string {
 	random := rand.New(rand.NewPCG(seed, 0))
 	zipf := rand.NewZipf(random, 1.1, 2, 30000)
@@ -35,7 +36,8 @@ func lines(sentences [][]string) []string {
 	return text
 }
 
-// All scores of `infill metrics`, from lines of text, against two references, with and without 1,000 bootstrap samples.
+// All scores of `infill metrics`, from lines of text, against two references,
+// with and without 1,000 bootstrap samples.
 func BenchmarkEvaluate1000x2x5000(b *testing.B) {
 	hypotheses := Hypotheses{Sentences: lines(benchmarkSentences(1, 1000))}
 	references := []Reference{{"one", lines(benchmarkSentences(2, 5000))}, {"two", lines(benchmarkSentences(3, 5000))}}

@@ -8,12 +8,14 @@ import (
 	"strings"
 )
 
-// MaximumOrder is the largest length of n-grams, so that a mistyped flag does not index whole sentences.
+// MaximumOrder is the largest length of n-grams, so that a mistyped flag does
+// not index whole sentences.
 const MaximumOrder = 16
 
-// Smoothing says how BLEU treats n-gram lengths without a match (Chen & Cherry 2014, "A Systematic Comparison of
-// Smoothing Techniques for Sentence-Level BLEU"; the numbers are those of NLTK's SmoothingFunction). The zero value is
-// none. Methods:
+// Smoothing says how BLEU treats n-gram lengths without a match (Chen &
+// Cherry 2014, "A Systematic Comparison of Smoothing Techniques for
+// Sentence-Level BLEU"; the numbers are those of NLTK's SmoothingFunction).
+// The zero value is none. Methods:
 //
 //   - none, method0: a precision without a match becomes the smallest normal float64. So BLEU-4 comes out near 1e-76
 //     percent and not at exactly 0. With no matching unigram it is exactly 0 under every method.
@@ -79,19 +81,23 @@ type BLEUScore struct {
 	ReferenceLength  int64     `json:"reference_length"`  // tokens, sum of the closest reference lengths
 }
 
-// width returns the number of sums for a BLEU: clipped matches by length, totals by length, hypothesis length, and
-// closest reference length.
+// width returns the number of sums for a BLEU: clipped matches by length,
+// totals by length, hypothesis length, and closest reference length.
 func (o bleuOptions) width() int { return 2*o.order + 2 }
 
-// score computes a BLEU in percent from its sums, as nltk.translate.bleu_score.corpus_bleu does.
+// score computes a BLEU in percent from its sums, as
+// nltk.translate.bleu_score.corpus_bleu does.
 func (o bleuOptions) score(sums []float64) float64 {
-	matches, totals := sums[:o.order], sums[o.order:2*o.order]
+	matches := sums[:o.order]
+	totals := sums[o.order : 2*o.order]
 	if matches[0] == 0 {
 		return 0
 	}
-	logarithms, missing := 0.0, 0
+	logarithms := 0.0
+	missing := 0
 	for k := range matches {
-		match, total := matches[k], totals[k]
+		match := matches[k]
+		total := totals[k]
 		switch o.smoothing.method {
 		case epsilon:
 			if match == 0 {
@@ -99,7 +105,8 @@ func (o bleuOptions) score(sums []float64) float64 {
 			}
 		case addK:
 			if k > 0 {
-				match, total = match+o.smoothing.constant, total+o.smoothing.constant
+				match += o.smoothing.constant
+				total += o.smoothing.constant
 			}
 		case exponential:
 			if match == 0 {
@@ -108,7 +115,8 @@ func (o bleuOptions) score(sums []float64) float64 {
 			}
 		default:
 			if match == 0 {
-				match, total = 0x1p-1022, 1
+				match = 0x1p-1022
+				total = 1
 			}
 		}
 		logarithms += math.Log(match / total)
@@ -117,7 +125,8 @@ func (o bleuOptions) score(sums []float64) float64 {
 }
 
 func (o bleuOptions) brevityPenalty(sums []float64) float64 {
-	hypothesis, reference := sums[2*o.order], sums[2*o.order+1]
+	hypothesis := sums[2*o.order]
+	reference := sums[2*o.order+1]
 	switch {
 	case hypothesis > reference:
 		return 1
@@ -142,12 +151,14 @@ func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
 	return s
 }
 
-// bleu returns the BLEU that compares every hypothesis with one reference set. o.order must not exceed x.order.
+// bleu returns the BLEU that compares every hypothesis with one reference set.
+// o.order must not exceed x.order.
 func (x *index) bleu(set *referenceSet, o bleuOptions) metric {
 	width := o.width()
 	rows := make([]float64, len(x.sentences)*width)
 	for i := range x.sentences {
-		s, row := &x.sentences[i], rows[i*width:(i+1)*width]
+		s := &x.sentences[i]
+		row := rows[i*width : (i+1)*width]
 		for n := 1; n <= o.order; n++ {
 			matches := int32(0)
 			for _, g := range s.grams[n] {

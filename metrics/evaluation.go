@@ -31,9 +31,11 @@ func newEvaluation(h Hypotheses, references []Reference, o Options) (*evaluation
 	}
 	e := &evaluation{options: o, bleu: bleuOptions{o.Order, o.smoothing}, units: units{name: "sentence"},
 		likelihoods: h.LogLikelihoods}
-	prompts, empty := map[string]int{}, 0
+	prompts := map[string]int{}
+	empty := 0
 	for i, text := range h.Sentences {
-		words, unit := o.Tokenisation.hypothesis(text), i
+		words := o.Tokenisation.hypothesis(text)
+		unit := i
 		empty += indicator(len(words) == 0)
 		if h.Prompts != nil {
 			unit = number(prompts, h.Prompts[i])
@@ -68,9 +70,11 @@ func (e *evaluation) warn(format string, args ...any) {
 	e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf(format, args...)})
 }
 
-// check returns an error for hypotheses whose lists have different lengths or whose likelihoods are not finite.
+// check returns an error for hypotheses whose lists have different lengths or
+// whose likelihoods are not finite.
 func (h Hypotheses) check() error {
-	switch sentences := len(h.Sentences); {
+	sentences := len(h.Sentences)
+	switch {
 	case sentences == 0:
 		return errors.New("no hypotheses: give at least one sentence")
 	case h.Prompts != nil && len(h.Prompts) != sentences:
@@ -149,8 +153,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// byPrompt returns a metric of two sums over prompts. The numbers of a prompt belong to its first sentence, because
-// samples draw whole prompts.
+// byPrompt returns a metric of two sums over prompts. The numbers of a prompt
+// belong to its first sentence, because samples draw whole prompts.
 func (e *evaluation) byPrompt(score func(sums []float64) float64,
 	count func(group []int) (above, below float64)) metric {
 	rows := make([]float64, 2*len(e.tokens))
@@ -160,7 +164,8 @@ func (e *evaluation) byPrompt(score func(sums []float64) float64,
 	return additive(rows, 2, score)
 }
 
-// countRepeated returns the number of sentences that repeat an earlier sentence, and the number of all sentences.
+// countRepeated returns the number of sentences that repeat an earlier
+// sentence, and the number of all sentences.
 func (e *evaluation) countRepeated(sentences []int) (repeated, all float64) {
 	said := map[string]bool{}
 	for _, tokens := range e.pick(sentences) {
@@ -177,7 +182,8 @@ func (e *evaluation) pick(sentences []int) [][]string {
 	return tokens
 }
 
-// likeliest orders sentences by falling log-likelihood. Among equals, the earlier sentence comes first.
+// likeliest orders sentences by falling log-likelihood. Among equals, the
+// earlier sentence comes first.
 func (e *evaluation) likeliest(sentences []int) []int {
 	sorted := slices.Clone(sentences)
 	slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(e.likelihoods[b], e.likelihoods[a]) })
@@ -201,7 +207,8 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	}
 	if m.kind.bleu && !m.kind.prompts {
 		s.BLEU = e.bleu.ingredients(sums)
-		switch matches := s.BLEU.Matches[e.bleu.order-1]; {
+		matches := s.BLEU.Matches[e.bleu.order-1]
+		switch {
 		case matches == 0 && e.bleu.smoothing.method == noSmoothing:
 			warn("no matching %d-gram: the score says nothing of the shorter ones", e.bleu.order)
 		case matches < fewMatches:
@@ -214,12 +221,14 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 			return s, fmt.Errorf("interval of %s: %w", s.Name(), err)
 		}
 		if m.kind.unit == percent && interval.Low.Defined() {
-			interval.Low, interval.High = min(max(interval.Low, 0), 100), min(max(interval.High, 0), 100)
+			interval.Low = min(max(interval.Low, 0), 100)
+			interval.High = min(max(interval.High, 0), 100)
 		}
 		s.Interval = interval
 	}
 	return s, nil
 }
 
-// random returns the same stream for every score, so that all scores leave out the same groups.
+// random returns the same stream for every score, so that all scores leave out
+// the same groups.
 func (e *evaluation) random() *rand.Rand { return rand.New(rand.NewPCG(e.options.Seed, 0)) }

@@ -54,7 +54,8 @@ var kinds = []kind{
 	{name: metricLogLikelihoodBest, unit: nats, title: "best log-likelihood, nats", likelihoods: true, prompts: true},
 }
 
-// compute returns the metric of a kind, against a reference if set is not nil, for n-grams of length n.
+// compute returns the metric of a kind, against a reference if set is not nil,
+// for n-grams of length n.
 func (e *evaluation) compute(k kind, set *referenceSet, n int) metric {
 	switch k.name {
 	case MetricSelfBLEU:
@@ -131,7 +132,8 @@ func (e *evaluation) metrics() (list []measured) {
 				m := measured{kind: k, metric: e.compute(k, set, n), n: n}
 				var against []*referenceSet
 				if set != nil {
-					m.reference, against = set.Name, append(against, set)
+					m.reference = set.Name
+					against = append(against, set)
 				} else if k.self {
 					m.reference = Self
 				}
@@ -143,9 +145,12 @@ func (e *evaluation) metrics() (list []measured) {
 	return list
 }
 
-// signature returns everything that changes a score besides the sentences, as sacrebleu prints with every score (Post
-// 2018, "A Call for Clarity in Reporting BLEU Scores"): "metric:self-bleu|tokenisation:whitespace|bleu-n:4|…". Two
-// scores are comparable if their signatures are equal. Keys and values hold no bar, and keys hold no colon.
+// signature returns everything that changes a score besides the sentences, as
+// sacrebleu prints with every score (Post 2018, "A Call for Clarity in
+// Reporting BLEU Scores"):
+// "metric:self-bleu|tokenisation:whitespace|bleu-n:4|…". Two scores are
+// comparable if their signatures are equal. Keys and values hold no bar, and
+// keys hold no colon.
 func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths ...int) string {
 	o := e.options
 	var fields []string
@@ -164,7 +169,8 @@ func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths
 		add("top", o.Top)
 	}
 	if len(sets) > 0 {
-		// A set is written with its size and the start of its SHA-256, "tbc[5000@0123456789ab]".
+		// A set is written with its size and the start of its SHA-256,
+		// "tbc[5000@0123456789ab]".
 		var names []string
 		for _, set := range sets {
 			names = append(names, fmt.Sprintf("%s[%d@%s]", set.Name, set.Sentences, set.SHA256[:12]))

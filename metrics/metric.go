@@ -6,21 +6,25 @@ import (
 	"slices"
 )
 
-// metric is a score that can be computed again for samples of its sentences, as intervals and tests need it. sum
-// computes sums over a sample, and score computes the score from the sums.
+// metric is a score that can be computed again for samples of its sentences, as
+// intervals and tests need it. sum computes sums over a sample, and score
+// computes the score from the sums.
 type metric struct {
 	sentences int // number of sentences, the length of weights
-	// pooled reports whether the score compares sentences with each other. Then a sample also changes the sentences
-	// with which each sentence is compared. See the package comment on intervals.
+	// pooled reports whether the score compares sentences with each other. Then
+	// a sample also changes the sentences with which each sentence is compared.
+	// See the package comment on intervals.
 	pooled bool
-	// sum returns the sums over the sample in which sentence i occurs weights[i] ≥ 0 times; nil if there is no score.
+	// sum returns the sums over the sample in which sentence i occurs
+	// weights[i] ≥ 0 times; nil if there is no score.
 	sum   func(weights []int) []float64
 	score func(sums []float64) float64
 }
 
 // evaluate returns the score of a sample, or NaN if the score is not defined.
 func (m metric) evaluate(weights []int) float64 {
-	if sums := m.sum(weights); sums != nil {
+	sums := m.sum(weights)
+	if sums != nil {
 		return m.score(sums)
 	}
 	return math.NaN()
@@ -32,7 +36,8 @@ func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 // value returns the score of all sentences.
 func (m metric) value() float64 { return m.evaluate(ones(m.sentences)) }
 
-// additive returns a metric whose sums are the weighted sums of rows, [sentences × width], row-major.
+// additive returns a metric whose sums are the weighted sums of rows,
+// [sentences × width], row-major.
 func additive(rows []float64, width int, score func(sums []float64) float64) metric {
 	return metric{sentences: len(rows) / width, score: score, sum: func(weights []int) []float64 {
 		var sums []float64

@@ -72,7 +72,8 @@ func readLines(t testing.TB, name string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// same compares to 1e-9, relative, so that NLTK's 1e-76 for a missing 4-gram is compared too; NaN equals NaN only.
+// same compares to 1e-9, relative, so that NLTK's 1e-76 for a missing 4-gram is
+// compared too; NaN equals NaN only.
 func same(got, want float64) bool {
 	if math.IsNaN(got) || math.IsNaN(want) {
 		return math.IsNaN(got) && math.IsNaN(want)
@@ -264,8 +265,9 @@ func TestFastEqualsNaive(t *testing.T) {
 	})
 }
 
-// Samples stay in range, copies of all change nothing, and nor does the order of sentences and references. That values
-// are right is [TestFastEqualsNaive]'s.
+// Samples stay in range, copies of all change nothing, and nor does the order
+// of sentences and references. That values are right is
+// [TestFastEqualsNaive]'s.
 func TestSamples(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sentences := sentencesGenerator.Draw(t, "sentences")

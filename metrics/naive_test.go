@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// The oracle: every definition written out pair by pair with maps of joined words, as the papers and NLTK's
-// documentation state it. It shares nothing with the package but the weights' meaning, and is the baseline of the
-// benchmarks.
+// The oracle: every definition written out pair by pair with maps of
+// joined words, as the papers and NLTK's documentation state it. It shares
+// nothing with the package but the weights' meaning, and is the baseline
+// of the benchmarks.
 
 func naiveCounts(tokens []string, n int) map[string]int {
 	counts := map[string]int{}
@@ -77,7 +78,8 @@ func naiveCorpusBLEU(hypotheses, references [][]string, order int) float64 {
 	return s.bleu()
 }
 
-// naiveSelfBLEU scores a weighted sample: copies are hypotheses, and references of nobody a second time.
+// naiveSelfBLEU scores a weighted sample: copies are hypotheses, and references
+// of nobody a second time.
 func naiveSelfBLEU(sentences [][]string, weights []int, order int) float64 {
 	var s naiveSums
 	different := 0

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// index gives numbers to the tokens and n-grams of the hypotheses. An n-gram is a node of a trie, so one map look-up
-// leads from an n-gram to the next longer n-gram. A reference n-gram that no hypothesis has is dropped at its first
-// unknown token.
+// index gives numbers to the tokens and n-grams of the hypotheses. An n-gram
+// is a node of a trie, so one map look-up leads from an n-gram to the next
+// longer n-gram. A reference n-gram that no hypothesis has is dropped at its
+// first unknown token.
 type index struct {
 	order      int // length of the longest n-grams
 	vocabulary map[string]uint32
@@ -53,7 +54,8 @@ func newIndex(sentences [][]string, order int) *index {
 		})
 		for _, grams := range s.grams {
 			for k := range grams {
-				grams[k].count, x.counts[grams[k].node] = x.counts[grams[k].node], 0
+				grams[k].count = x.counts[grams[k].node]
+				x.counts[grams[k].node] = 0
 			}
 		}
 		x.sentences = append(x.sentences, s)
@@ -61,8 +63,9 @@ func newIndex(sentences [][]string, order int) *index {
 	return x
 }
 
-// walk calls visit for the n-grams of a sentence, by their first token and then by length. If add is set, it adds
-// n-grams that the index lacks; else it leaves them out.
+// walk calls visit for the n-grams of a sentence, by their first token and then
+// by length. If add is set, it adds n-grams that the index lacks; else it
+// leaves them out.
 func (x *index) walk(tokens []string, add bool, visit func(n int, node uint32)) {
 	const unknown = ^uint32(0)
 	x.ids = x.ids[:0]
@@ -103,15 +106,17 @@ func number[K comparable, N int | uint32](numbers map[K]N, key K) N {
 	return n
 }
 
-// referenceSet summarises any number of reference sentences. For every n-gram of the hypotheses it has the largest
-// count in one reference sentence. It also has the lengths of the reference sentences.
+// referenceSet summarises any number of reference sentences. For every n-gram
+// of the hypotheses it has the largest count in one reference sentence. It also
+// has the lengths of the reference sentences.
 type referenceSet struct {
 	ReferenceSummary
 	most    []int32 // largest count of each node
 	lengths []int   // different lengths, ascending
 }
 
-// collect reads reference sentences, only the first limit of them if limit is not 0. It leaves out and counts sources.
+// collect reads reference sentences, only the first limit of them if limit is
+// not 0. It leaves out and counts sources.
 func (x *index) collect(name string, sentences [][]string, sources map[string]bool, limit int) *referenceSet {
 	set := &referenceSet{ReferenceSummary{Name: name}, make([]int32, x.nodes), nil}
 	hash := sha256.New()
@@ -127,7 +132,8 @@ func (x *index) collect(name string, sentences [][]string, sources map[string]bo
 		}
 		set.Sentences++
 		set.Tokens += len(tokens)
-		if at, known := slices.BinarySearch(set.lengths, len(tokens)); !known {
+		at, known := slices.BinarySearch(set.lengths, len(tokens))
+		if !known {
 			set.lengths = slices.Insert(set.lengths, at, len(tokens))
 		}
 		hash.Write([]byte(text + "\n"))
@@ -147,7 +153,8 @@ func (x *index) collect(name string, sentences [][]string, sources map[string]bo
 	return set
 }
 
-// union returns the reference set of all sentences of the sets, from their largest counts and lengths.
+// union returns the reference set of all sentences of the sets, from their
+// largest counts and lengths.
 func union(sets []*referenceSet) *referenceSet {
 	all := &referenceSet{ReferenceSummary{Name: Union}, slices.Clone(sets[0].most), nil}
 	hash := sha256.New()
@@ -166,8 +173,8 @@ func union(sets []*referenceSet) *referenceSet {
 	return all
 }
 
-// closest returns the length nearest to wanted, or the shorter of two equally near, as NLTK's closest_ref_length does.
-// lengths is ascending and not empty.
+// closest returns the length nearest to wanted, or the shorter of two equally
+// near, as NLTK's closest_ref_length does. lengths is ascending and not empty.
 func closest(lengths []int, wanted int) int {
 	k, _ := slices.BinarySearch(lengths, wanted)
 	if k == len(lengths) || k > 0 && wanted-lengths[k-1] <= lengths[k]-wanted {
@@ -184,5 +191,6 @@ func fingerprint(sentences [][]string) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// joined returns a key for a tokenised sentence. A space between tokens is enough, because tokens hold no white space.
+// joined returns a key for a tokenised sentence. A space between tokens is
+// enough, because tokens hold no white space.
 func joined(tokens []string) string { return strings.Join(tokens, " ") }

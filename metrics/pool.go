@@ -4,14 +4,16 @@ import (
 	"slices"
 )
 
-// pool lists, for each n-gram, the sentences that have it, by length, for scores that compare hypotheses with each
-// other. sole has the n-grams of only one sentence, and shared has the n-grams of several sentences.
+// pool lists, for each n-gram, the sentences that have it, by length, for
+// scores that compare hypotheses with each other. sole has the n-grams of only
+// one sentence, and shared has the n-grams of several sentences.
 type pool struct {
 	index        *index
 	sole, shared [][]pooledGram
 }
 
-// pooledGram is an n-gram with the sentences that have it. The sentence with the largest count comes first.
+// pooledGram is an n-gram with the sentences that have it. The sentence with
+// the largest count comes first.
 type pooledGram struct {
 	node   uint32
 	owners []owner
@@ -47,9 +49,11 @@ func newPool(x *index) *pool {
 	return p
 }
 
-// selfBLEU returns the corpus BLEU in which the references of every sentence are all other sentences. A sentence drawn
-// w times counts w times as a hypothesis. Its references are the other drawn sentences, once each, and never its own
-// copies. With fewer than two different sentences, self-BLEU is not defined.
+// selfBLEU returns the corpus BLEU in which the references of every
+// sentence are all other sentences. A sentence drawn w times counts w times
+// as a hypothesis. Its references are the other drawn sentences, once each,
+// and never its own copies. With fewer than two different sentences,
+// self-BLEU is not defined.
 func (p *pool) selfBLEU(o bleuOptions) metric {
 	sentences := p.index.sentences
 	var lengths []int // different lengths of sentences, ascending
@@ -63,7 +67,8 @@ func (p *pool) selfBLEU(o bleuOptions) metric {
 		ranks[i], _ = slices.BinarySearch(lengths, sentences[i].length)
 	}
 	return metric{sentences: len(sentences), pooled: true, score: o.score, sum: func(weights []int) []float64 {
-		drawn, present := 0, make([]int, len(lengths)) // number of drawn sentences, in all and by length
+		drawn := 0
+		present := make([]int, len(lengths)) // drawn sentences by length
 		for i, w := range weights {
 			drawn += indicator(w > 0)
 			present[ranks[i]] += indicator(w > 0)
@@ -91,12 +96,15 @@ func (p *pool) selfBLEU(o bleuOptions) metric {
 	}}
 }
 
-// selfMatches returns the matches of an n-gram between the sentences of a sample. Every owner's count is a match, but
-// the first owner has at most the count of the second.
+// selfMatches returns the matches of an n-gram between the sentences of a
+// sample. Every owner's count is a match, but the first owner has at most the
+// count of the second.
 func (g pooledGram) selfMatches(weights []int) (matches int) {
-	first, limit := 0, 0
+	first := 0
+	limit := 0
 	for _, o := range g.owners {
-		switch w := weights[o.sentence]; {
+		w := weights[o.sentence]
+		switch {
 		case w == 0:
 		case first == 0:
 			first = w
@@ -108,13 +116,15 @@ func (g pooledGram) selfMatches(weights []int) (matches int) {
 	return matches + first*limit
 }
 
-// closestOther returns, among the other sentences of a sample, the length nearest to lengths[rank], or the shorter of
-// two equally near. present counts the sentences of each length.
+// closestOther returns, among the other sentences of a sample, the length
+// nearest to lengths[rank], or the shorter of two equally near. present counts
+// the sentences of each length.
 func closestOther(lengths, present []int, rank int) int {
 	if present[rank] > 1 {
 		return lengths[rank]
 	}
-	below, above := rank-1, rank+1
+	below := rank - 1
+	above := rank + 1
 	for below >= 0 && present[below] == 0 {
 		below--
 	}
@@ -127,25 +137,32 @@ func closestOther(lengths, present []int, rank int) int {
 	return lengths[above]
 }
 
-// share returns a metric in percent: the sum of count over the different n-grams of length n in a sample, divided by
-// the number of all its n-grams. count gets the number of sentences of the sample that own the n-gram, the number of
-// times that these sentences were drawn, and the last owner.
+// share returns a metric in percent: the sum of count over the different
+// n-grams of length n in a sample, divided by the number of all its n-grams.
+// count gets the number of sentences of the sample that own the n-gram, the
+// number of times that these sentences were drawn, and the last owner.
 func (p *pool) share(n int, count func(node uint32, owners, drawn int, last owner) float64) metric {
 	sole := make([]float64, len(p.index.sentences)) // sum of count over the n-grams that only this sentence has
 	for _, g := range p.sole[n] {
 		sole[g.owners[0].sentence] += count(g.node, 1, 1, g.owners[0])
 	}
 	return metric{sentences: len(sole), pooled: true, score: percentage, sum: func(weights []int) []float64 {
-		counted, total := 0.0, 0
+		counted := 0.0
+		total := 0
 		for i, w := range weights {
 			counted += float64(w) * sole[i]
 			total += w * p.index.sentences[i].total(n)
 		}
 		for _, g := range p.shared[n] {
-			owners, drawn, last := 0, 0, owner{}
+			owners := 0
+			drawn := 0
+			last := owner{}
 			for _, o := range g.owners {
-				if w := weights[o.sentence]; w > 0 {
-					owners, drawn, last = owners+1, drawn+w, o
+				w := weights[o.sentence]
+				if w > 0 {
+					owners++
+					drawn += w
+					last = o
 				}
 			}
 			if owners > 0 {
@@ -156,18 +173,21 @@ func (p *pool) share(n int, count func(node uint32, owners, drawn int, last owne
 	}}
 }
 
-// selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number
-// of n-grams. A second copy of a drawn sentence does not count as another occurrence of its n-grams.
+// selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur
+// exactly once in all sentences, over the number of n-grams. A second copy of a
+// drawn sentence does not count as another occurrence of its n-grams.
 func (p *pool) selfUnique(n int) metric {
 	return p.share(n, func(_ uint32, owners, drawn int, last owner) float64 {
 		return float64(drawn * indicator(owners == 1 && last.count == 1))
 	})
 }
 
-// distinct counts the different n-grams of the sentences that a reference set does not have (nyu-dl/bert-gen's
-// ref_unique_ngrams), over the number of n-grams. If set is nil, it is distinct-n (Li et al. 2016, "A
-// Diversity-Promoting Objective Function"). An n-gram that k drawn sentences share counts 1/k for each sentence. So a
-// sentence drawn w times has w times the weight in numerator and denominator alike.
+// distinct counts the different n-grams of the sentences that a reference set
+// does not have (nyu-dl/bert-gen's ref_unique_ngrams), over the number of
+// n-grams. If set is nil, it is distinct-n (Li et al. 2016, "A
+// Diversity-Promoting Objective Function"). An n-gram that k drawn sentences
+// share counts 1/k for each sentence. So a sentence drawn w times has w times
+// the weight in numerator and denominator alike.
 func (p *pool) distinct(n int, set *referenceSet) metric {
 	return p.share(n, func(node uint32, owners, drawn int, _ owner) float64 {
 		if set != nil && set.most[node] > 0 {
@@ -177,8 +197,9 @@ func (p *pool) distinct(n int, set *referenceSet) metric {
 	})
 }
 
-// repeated returns a metric: the sentences that repeat an earlier sentence, in percent. It treats each sentence as one
-// token, and counts the tokens that are not distinct.
+// repeated returns a metric: the sentences that repeat an earlier sentence, in
+// percent. It treats each sentence as one token, and counts the tokens that
+// are not distinct.
 func repeated(sentences [][]string) metric {
 	whole := make([][]string, len(sentences))
 	for i, tokens := range sentences {

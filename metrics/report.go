@@ -11,9 +11,11 @@ import (
 // Hypotheses are the generated sentences to score.
 type Hypotheses struct {
 	Sentences []string
-	// Prompts names, for every sentence, the prompt (template) that the sentence fills. Sentences of one prompt are not
-	// independent, so the jackknife leaves out a prompt with all its sentences, and some scores are computed for each
-	// prompt. If Prompts is nil, each sentence is its own prompt.
+	// Prompts names, for every sentence, the prompt (template) that the
+	// sentence fills. Sentences of one prompt are not independent, so the
+	// jackknife leaves out a prompt with all its sentences, and some
+	// scores are computed for each prompt. If Prompts is nil, each
+	// sentence is its own prompt.
 	Prompts []string
 	// LogLikelihoods is U of every sentence in nats; nil if not known.
 	LogLikelihoods []float64
@@ -31,7 +33,8 @@ const Union = "all"
 // Self is the reference name for unique n-grams among the hypotheses themselves.
 const Self = "self"
 
-// Options change the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
+// Options change the scores of a report. The zero value gives the definitions
+// of nyu-dl/bert-gen.
 type Options struct {
 	Tokenisation Tokenisation
 	// Order 0 means 4. All lengths of n-grams have the same weight.
@@ -39,18 +42,20 @@ type Options struct {
 	Smoothing Smoothing
 	// UniqueOrders nil means 1 to 4.
 	UniqueOrders []int `flag:"ngrams" help:"lengths for unique and distinct n-grams"`
-	// Sources are the sentences that were masked to make hypotheses. Reference sentences with the same tokens are left
-	// out, and counted.
+	// Sources are the sentences that were masked to make hypotheses. Reference
+	// sentences with the same tokens are left out, and counted.
 	Sources []string
-	// UnionFirst limits the union of the references to the first sentences of each reference, not counting sentences
-	// that are left out (2500 in nyu-dl/bert-gen's notebook); 0 means all.
+	// UnionFirst limits the union of the references to the first sentences of
+	// each reference, not counting sentences that are left out (2500 in
+	// nyu-dl/bert-gen's notebook); 0 means all.
 	UnionFirst int `flag:"union-first" help:"limit the union of the references to the first N sentences of each; 0 is all"`
 	// Top needs LogLikelihoods; 0 means no such score.
 	Top int `flag:"top" short:"k" help:"repetition among the N likeliest of each template as well, for JSONL; 0 is not"`
 	// NoIntervals leaves out the intervals, which take most of the time.
 	NoIntervals bool    `flag:"no-intervals" help:"no intervals, which take most of the time"`
 	Confidence  float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 means 0.95
-	// Seed is the start of the random numbers that group units for intervals, if there are more than 200 units.
+	// Seed is the start of the random numbers that group units for intervals,
+	// if there are more than 200 units.
 	Seed uint64 `flag:"seed" help:"start of the random numbers that group sentences for the intervals; 0 when not given"`
 	// Version is the program's version, for the signature.
 	Version string
@@ -81,14 +86,17 @@ func DefaultOptions() Options {
 }
 
 func (o Options) normal() (_ Options, err error) {
-	o.Tokenisation, o.Order = cmp.Or(o.Tokenisation, WhiteSpace), cmp.Or(o.Order, 4)
+	o.Tokenisation = cmp.Or(o.Tokenisation, WhiteSpace)
+	o.Order = cmp.Or(o.Order, 4)
 	o.Confidence = cmp.Or(o.Confidence, 0.95)
-	o.Smoothing, o.Version = cmp.Or(o.Smoothing, noSmoothing), cmp.Or(o.Version, "devel")
+	o.Smoothing = cmp.Or(o.Smoothing, noSmoothing)
+	o.Version = cmp.Or(o.Version, "devel")
 	if o.UniqueOrders == nil {
 		o.UniqueOrders = []int{1, 2, 3, 4}
 	}
 	o.UniqueOrders = slices.Compact(slices.Sorted(slices.Values(o.UniqueOrders)))
-	if o.smoothing, err = o.Smoothing.parse(); err != nil {
+	o.smoothing, err = o.Smoothing.parse()
+	if err != nil {
 		return o, &OptionError{"smoothing", err.Error()}
 	}
 	wrong := func(option, format string, args ...any) (Options, error) {
@@ -116,7 +124,8 @@ func (o Options) normal() (_ Options, err error) {
 	return o, nil
 }
 
-// Report is the result of [Evaluate]. Percentages are from 0 to 100, and likelihoods are in nats.
+// Report is the result of [Evaluate]. Percentages are from 0 to 100, and
+// likelihoods are in nats.
 type Report struct {
 	Sentences int `json:"sentences"`
 	Tokens    int `json:"tokens"`
@@ -171,9 +180,11 @@ func scoreName(metric, reference string, n int) string {
 	return name
 }
 
-// Value returns the value of a score by its name, such as "corpus_bleu/tbc". It is undefined if there is no such score.
+// Value returns the value of a score by its name, such as "corpus_bleu/tbc". It
+// is undefined if there is no such score.
 func (r *Report) Value(name string) Value {
-	if s, ok := r.Score(name); ok {
+	s, ok := r.Score(name)
+	if ok {
 		return s.Value
 	}
 	return undefined
@@ -230,7 +241,8 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		}
 		r.Scores = append(r.Scores, score)
 	}
-	switch units := e.units; {
+	units := e.units
+	switch {
 	case o.NoIntervals:
 	case units.count < FewestUnits:
 		e.warn("no intervals: %s, at least %d are needed", units, FewestUnits)

@@ -68,8 +68,9 @@ func TestReportJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Both n-gram lengths that the hypothesis has match in full, the other two count 2^-1022 of 1. Of the lengths 3 and
-	// 1 the shorter is taken, so there is no brevity penalty.
+	// Both n-gram lengths that the hypothesis has match in full, the other two
+	// count 2^-1022 of 1. Of the lengths 3 and 1 the shorter is taken, so there
+	// is no brevity penalty.
 	check(t, "corpus BLEU", float64(r.Value("corpus_bleu/one")), 100*math.Pow(0x1p-1022, 0.5))
 	check(t, "corpus BLEU, union", float64(r.Value("corpus_bleu/all")), 100*math.Pow(0x1p-1022, 0.5))
 	for _, part := range []string{"self_bleu: not defined for one sentence",
@@ -80,7 +81,8 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-// What sha256sum says of "a b c\nd\n", of that sum in hex without a newline, and of "a b\n".
+// What sha256sum says of "a b c\nd\n", of that sum in hex without a
+// newline, and of "a b\n".
 const (
 	sumReference  = "4c64c7c800bae532a28ef7c00e77c9d88e237dcc02006637bdd25f78b430abc2"
 	sumUnion      = "fd018567e825409aa71f2035daa0bef7b1c9c23f6e0c66f6d45904891e2becab"
@@ -150,7 +152,8 @@ func TestPerPrompt(t *testing.T) {
 	if r.Prompts != 3 {
 		t.Errorf("%d prompts, want 3", r.Prompts)
 	}
-	// Prompt x: three sentences of two tokens match in full, one not at all: 6 of 8 unigrams. Prompt z: 0.
+	// Prompt x: three sentences of two tokens match in full, one not at all: 6
+	// of 8 unigrams. Prompt z: 0.
 	check(t, "self-BLEU per prompt", float64(r.Value("self_bleu_per_prompt")), (75.0+0)/2)
 	check(t, "repeated within prompts", float64(r.Value("repeated_within_prompt")), 100*2.0/7)
 	// Likeliest three of x: a b, a b, c d; of y: c; of z: both.
@@ -168,7 +171,8 @@ func TestPerPrompt(t *testing.T) {
 	}
 }
 
-// Every score that Evaluate gives an interval has the one that the jackknife gives, by prompt, inside 0..100.
+// Every score that Evaluate gives an interval has the one that the jackknife
+// gives, by prompt, inside 0..100.
 func TestEvaluateIntervals(t *testing.T) {
 	sentences, clusters := promptTexts(newRandom(1), 12, 3)
 	h := Hypotheses{Sentences: lines(sentences)}
@@ -290,7 +294,8 @@ func TestEmptySentencesAreCountedAndSaid(t *testing.T) {
 	}
 }
 
-// Most sentences have one equal: self-BLEU is near 100, and the interval would reach above it.
+// Most sentences have one equal: self-BLEU is near 100, and the interval
+// would reach above it.
 func TestIntervalsStayInRange(t *testing.T) {
 	var sentences [][]string
 	for i := range 30 {

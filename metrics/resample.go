@@ -14,20 +14,23 @@ import (
 	"infill/internal/parallel"
 )
 
-// Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined if the score
-// is undefined, if fewer than nine of ten samples have a score, or if all samples have the same score.
+// Interval is a jackknife confidence interval: see the package documentation.
+// Low and High are undefined if the score is undefined, if fewer than nine of
+// ten samples have a score, or if all samples have the same score.
 type Interval struct {
 	Low        Value   `json:"low"`
 	High       Value   `json:"high"`
 	Confidence float64 `json:"confidence"`
-	// StandardError is the jackknife's. Low and High are a number of such errors, by Student's t, from the score.
+	// StandardError is the jackknife's. Low and High are a number of such
+	// errors, by Student's t, from the score.
 	StandardError Value  `json:"standard_error"`
 	Samples       int    `json:"samples"` // number of samples that the jackknife took
 	Units         int    `json:"units"`   // number of units, which are left out in turn
 	Unit          string `json:"unit"`    // "sentence" or "prompt"
 }
 
-// units are what samples leave out: sentences or, because sentences of one prompt are dependent, whole prompts.
+// units are what samples leave out: sentences or, because sentences of one
+// prompt are dependent, whole prompts.
 type units struct {
 	bySentence []int // number of each sentence's unit, from 0 without gaps
 	count      int
@@ -67,12 +70,14 @@ func interval(ctx context.Context, m metric, u units, random *rand.Rand, confide
 		func(kept []int) float64 { return m.evaluate(u.spread(kept)) })
 }
 
-// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics also pairs
-// of units. score returns the score of the kept units: kept has 1 for these units, and 0 for others. The result depends
-// on the state of random, but not on the number of processors.
+// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey
+// 1958), and for pooled metrics also pairs of units. score returns the score of
+// the kept units: kept has 1 for these units, and 0 for others. The result
+// depends on the state of random, but not on the number of processors.
 //
-// The jackknife counts a joint effect of k units k times (Efron and Stein 1981). With half of their correction by pairs
-// of units, it counts the effect k − k(k−1)/4 times: never less than once up to k = 4.
+// The jackknife counts a joint effect of k units k times (Efron and Stein
+// 1981). With half of their correction by pairs of units, it counts the effect
+// k − k(k−1)/4 times: never less than once up to k = 4.
 func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, confidence float64,
 	score func(kept []int) float64) (*Interval, error) {
 	in := u.noInterval(confidence)
@@ -92,7 +97,8 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	for i := range n {
 		out = append(out, [2]int{i, i})
 	}
-	switch pairs := n * (n - 1) / 2; {
+	pairs := n * (n - 1) / 2
+	switch {
 	case pooled && pairs <= mostPairs:
 		for i := range n {
 			for j := range i {
@@ -117,13 +123,15 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	}
 	size := float64(n)
 	single := slices.DeleteFunc(slices.Clone(values[:n]), math.IsNaN)
-	if in.Samples = len(out); len(single) < 2 || 10*len(single) < 9*n {
+	in.Samples = len(out)
+	if len(single) < 2 || 10*len(single) < 9*n {
 		return &in, nil
 	}
 	variance := stat.Variance(single, nil) * (size - 1) * (size - 1) / size
 	var together []float64
 	for k := n; k < len(out); k++ {
-		if q := size*whole - (size-1)*(values[out[k][0]]+values[out[k][1]]) + (size-2)*values[k]; !math.IsNaN(q) {
+		q := size*whole - (size-1)*(values[out[k][0]]+values[out[k][1]]) + (size-2)*values[k]
+		if !math.IsNaN(q) {
 			together = append(together, q)
 		}
 	}
@@ -131,11 +139,13 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 		variance = max(variance-stat.Variance(together, nil)/4, variance/4)
 	}
 	deviation := math.Sqrt(variance)
-	if in.StandardError = Value(deviation); deviation <= 1e-12*math.Abs(whole) {
+	in.StandardError = Value(deviation)
+	if deviation <= 1e-12*math.Abs(whole) {
 		return &in, nil // an interval of width 0 would be misleading
 	}
 	reach := distuv.StudentsT{Sigma: 1, Nu: size - 1}.Quantile((1+confidence)/2) * deviation
-	in.Low, in.High = Value(whole-reach), Value(whole+reach)
+	in.Low = Value(whole - reach)
+	in.High = Value(whole + reach)
 	return &in, nil
 }
 

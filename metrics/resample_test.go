@@ -26,8 +26,8 @@ func each(sentences int) units {
 	return u
 }
 
-// The jackknife of a mean is the textbook's interval: its standard deviation over √n, by Student's t. Of many values,
-// groups are left out.
+// The jackknife of a mean is the textbook's interval: its standard deviation
+// over √n, by Student's t. Of many values, groups are left out.
 func TestJackknifeOfMean(t *testing.T) {
 	random := newRandom(4)
 	for _, n := range []int{6, 60, 1000} {
@@ -53,7 +53,8 @@ func TestJackknifeOfMean(t *testing.T) {
 	}
 }
 
-// Half of the pairs' correction makes the deviation of a mean product of pairs that of theory where pairs alone vary.
+// Half of the pairs' correction makes the deviation of a mean product of pairs
+// that of theory where pairs alone vary.
 func TestJackknifeCountsPairs(t *testing.T) {
 	const n, texts = 20, 600
 	random := newRandom(14)
@@ -85,15 +86,16 @@ func TestJackknifeCountsPairs(t *testing.T) {
 		}
 	}
 	truth := 2.0 / (n * (n - 1))
-	// Once where theory counts it, twice without the correction, with it one and a half times; higher terms of 1/n come
-	// to it.
+	// Once where theory counts it, twice without the correction, with it one
+	// and a half times; higher terms of 1/n come to it.
 	if plain/truth < 1.8 || plain/truth > 2.5 || deviation/truth < 1.2 || deviation/truth > 1.8 {
 		t.Errorf("variance %.3g times the truth, without pairs %.3g", deviation/truth, plain/truth)
 	}
 }
 
-// promptTexts makes texts as samplers do: prompts × samples sentences, every fourth word filled from few or many words
-// of its prompt. Single samples stay unfilled, or no two sentences would share a 4-gram.
+// promptTexts makes texts as samplers do: prompts × samples sentences, every
+// fourth word filled from few or many words of its prompt. Single samples stay
+// unfilled, or no two sentences would share a 4-gram.
 func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string, clusters []int) {
 	for p := range prompts {
 		var words []string
@@ -122,8 +124,9 @@ func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string,
 	return sentences, clusters
 }
 
-// Values of one cluster share a common part of mean 0. The interval that leaves out clusters covers the mean as often
-// as it says; one that leaves out values does not.
+// Values of one cluster share a common part of mean 0. The interval that
+// leaves out clusters covers the mean as often as it says; one that leaves out
+// values does not.
 func TestClusteredIntervalCovers(t *testing.T) {
 	const texts, clusters, size = 400, 40, 4
 	for _, whole := range []bool{true, false} {
@@ -149,8 +152,8 @@ func TestClusteredIntervalCovers(t *testing.T) {
 	}
 }
 
-// coverage is how often intervals of 95 % cover the mean score of fresh texts, their mean standard error and the true
-// one, by metric. make draws a text.
+// coverage is how often intervals of 95 % cover the mean score of fresh texts,
+// their mean standard error and the true one, by metric. make draws a text.
 func coverage(t *testing.T, texts, fresh int, random *rand.Rand,
 	make func() ([]metric, units)) (covered, deviations, truths map[int]float64) {
 	scores := map[int][]float64{}
@@ -180,8 +183,9 @@ func coverage(t *testing.T, texts, fresh int, random *rand.Rand,
 	return covered, deviations, truths
 }
 
-// Over fresh texts of the same kind, the jackknife's standard error is the true one and the intervals cover the
-// expected score. The documentation quotes what -v prints.
+// Over fresh texts of the same kind, the jackknife's standard error is the
+// true one and the intervals cover the expected score. The documentation
+// quotes what -v prints.
 func TestPooledIntervalsCover(t *testing.T) {
 	o := bleuOptions{order: 4}
 	for _, c := range []struct{ prompts, samples int }{{20, 5}, {40, 5}, {150, 1}} {
@@ -224,8 +228,9 @@ func TestResamplingDoesNotDependOnProcessors(t *testing.T) {
 	}
 }
 
-// What intervals of 95 % really cover where the truth is known: sentences of random words, scored against a fixed
-// reference. The documentation (docs/reference/evaluation.md) quotes what -v prints.
+// What intervals of 95 % really cover where the truth is known: sentences of
+// random words, scored against a fixed reference. The documentation
+// (docs/reference/evaluation.md) quotes what -v prints.
 func TestIntervalsCoverKnownCorpora(t *testing.T) {
 	trials, fresh := 60, 300
 	if *whole {

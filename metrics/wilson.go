@@ -6,9 +6,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Wilson returns the score interval (Wilson, Journal of the American Statistical Association 1927) of a probability. p
-// is the frequency in n independent, or effective, draws. The interval covers the probability in a share of about
-// confidence of all cases, even if p is near 0 or 1.
+// Wilson returns the score interval (Wilson, Journal of the American
+// Statistical Association 1927) of a probability. p is the frequency in n
+// independent, or effective, draws. The interval covers the probability in a
+// share of about confidence of all cases, even if p is near 0 or 1.
 func Wilson(p, n, confidence float64) (low, high float64) {
 	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
 	middle := (p + z*z/(2*n)) / (1 + z*z/n)

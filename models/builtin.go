@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -19,21 +18,28 @@ var embedded embed.FS
 // BuiltInName is the name of the model that is part of the program.
 const BuiltInName = "small-uncased"
 
-// builtIn returns the manifest of the built-in model, and its folder in the store. Programs of different versions can
-// share a cache, because each has its own folder.
+// builtIn returns the manifest of the built-in model, and its folder in
+// the store. Programs of different versions can share a cache, because
+// each has its own folder.
 func (s *Store) builtIn() (m *Manifest, dir string, err error) {
-	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
-	if err == nil {
-		m, err = parseManifest(encoded)
-	}
+	m, err = embeddedManifest()
 	if err != nil {
 		return nil, "", fmt.Errorf("the program was built without the model %s: %w", BuiltInName, err)
 	}
 	return m, filepath.Join(s.folder(BuiltInName), m.SHA256()[:revisionDigits]), nil
 }
 
-// openBuiltIn opens the built-in model in the store, because onnxruntime reads weights by file and offset. It writes
-// files that are missing or damaged there, and leaves all others as they are.
+func embeddedManifest() (*Manifest, error) {
+	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(encoded)
+}
+
+// openBuiltIn opens the built-in model in the store, because onnxruntime reads
+// weights by file and offset. It writes files that are missing or damaged
+// there, and leaves all others as they are.
 func (s *Store) openBuiltIn() (*Bundle, error) {
 	manifest, dir, err := s.builtIn()
 	if err != nil {
@@ -42,6 +48,7 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 	b, err := openDir(dir, true)
 	if err == nil {
 		b.Name = BuiltInName
+		b.builtIn = true
 		return b, nil
 	}
 	b, err = s.place(context.Background(), BuiltInName, filepath.Base(dir), "", func(dir string) (*Manifest, error) {
@@ -51,8 +58,14 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 			}
 			target := filepath.Join(dir, f.Path)
 			content, err := embedded.ReadFile(path.Join(BuiltInName, f.Path))
+			if err != nil {
+				return nil, err
+			}
 			// If the file is a link, a write without removal would follow the link.
-			if err = errors.Join(err, os.RemoveAll(target), writeFile(target, bytes.NewReader(content))); err != nil {
+			if err := os.RemoveAll(target); err != nil {
+				return nil, err
+			}
+			if err := writeFile(target, bytes.NewReader(content)); err != nil {
 				return nil, err
 			}
 		}
@@ -63,5 +76,6 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 			"%s to a folder that can be written",
 			BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
 	}
+	b.builtIn = true
 	return b, nil
 }

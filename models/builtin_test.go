@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"infill/internal/check"
 	"infill/internal/modelstest"
 	"infill/models"
+	"infill/tokenize"
 )
 
 var update = flag.Bool("update", false, "write small-uncased/manifest.json or a table of ../docs again")
@@ -98,7 +100,8 @@ func TestOpenBuiltIn(t *testing.T) {
 	}
 }
 
-// state describes every file under dir but the lock: what it is, its size, its time of change.
+// state describes every file under dir but the lock: what it is, its size,
+// its time of change.
 func state(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -263,4 +266,22 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// The short form of the built-in model's vocabulary, which is read at every
+// start, and the long one, which other programs read, give one tokenizer.
+func TestBuiltInTokenizer(t *testing.T) {
+	b := check.Must(models.Open(models.BuiltInName))(t)
+	short := check.Must(b.Tokenizer())(t)
+	long := check.Must(tokenize.Load(b.FS()))(t)
+	if short.SHA256() != long.SHA256() || short.VocabularySize() != long.VocabularySize() {
+		t.Errorf("vocab.txt gives %s, tokenizer.json %s", short.SHA256(), long.SHA256())
+	}
+	for _, text := range []string{"He had [MASK] me.", "naïve 東京 café\u200b", "xq\x00zj"} {
+		a := check.Must(short.Encode(text))(t)
+		b := check.Must(long.Encode(text))(t)
+		if !slices.Equal(a.IDs, b.IDs) {
+			t.Errorf("%q: vocab.txt gives %v, tokenizer.json %v", text, a.IDs, b.IDs)
+		}
+	}
 }

@@ -21,8 +21,8 @@ const (
 	vocabulary  = "vocab.txt"
 )
 
-// tokenizerFiles lists the files that determine the ids of a text, by the names that the hub's libraries use. A bundle
-// has some of these files.
+// tokenizerFiles lists the files that determine the ids of a text, by the names
+// that the hub's libraries use. A bundle has some of these files.
 func tokenizerFiles() []string {
 	return []string{vocabulary, "tokenizer.json", tokenizerConfigName, "special_tokens_map.json",
 		"added_tokens.json", "vocab.json", "merges.txt"}
@@ -32,8 +32,10 @@ func tokenizerFiles() []string {
 type Bundle struct {
 	Name string // a stored model's name without the revision, or else the last part of Dir
 	Dir  string // absolute path of the bundle's folder
-	// Data is the path of the file with the weights, or of the graph with weights in files beside it. Links to weights,
-	// as in other programs' caches, are resolved: onnxruntime reads nothing outside the file's own folder.
+	// Data is the path of the file with the weights, or of the graph
+	// with weights in files beside it. Links to weights, as in other
+	// programs' caches, are resolved: onnxruntime reads nothing outside
+	// the file's own folder.
 	Data string
 	// Description is one line about the model.
 	Description string
@@ -42,25 +44,32 @@ type Bundle struct {
 	Graph string
 	// SHA256 identifies the model, in 64 hexadecimal digits: see Manifest.SHA256.
 	SHA256 string
-	// Manifest lists the files. If Dir has no manifest, Manifest is made from the files in use.
+	// Manifest lists the files. If Dir has no manifest, Manifest is made from
+	// the files in use.
 	Manifest *Manifest
 
 	weights *safetensors.File // nil for an imported model
+	// builtIn is true for the built-in model, whose vocab.txt and tokenizer.json
+	// say the same.
+	builtIn bool
 }
 
 // FS returns the bundle's folder as a file system, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return os.DirFS(b.Dir) }
 
-// openDir opens the bundle in dir: config.json, the tokenizer's files, and model.safetensors. If there is a
-// manifest.json, openDir reads every listed file, which must have the listed size and SHA-256. Without a manifest,
-// sizes and shapes in config and weights must agree. If own is true, a store wrote the manifest, and openDir trusts it.
+// openDir opens the bundle in dir: config.json, the tokenizer's files, and
+// model.safetensors. If there is a manifest.json, openDir reads every listed
+// file, which must have the listed size and SHA-256. Without a manifest, sizes
+// and shapes in config and weights must agree. If own is true, a store wrote
+// the manifest, and openDir trusts it.
 func openDir(dir string, own bool) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
 	b := &Bundle{Name: filepath.Base(absolute), Dir: absolute}
-	switch b.Manifest, err = readManifest(absolute); {
+	b.Manifest, err = readManifest(absolute)
+	switch {
 	case errors.Is(err, fs.ErrNotExist) && !own:
 		err = nil
 	case err != nil:
@@ -70,10 +79,10 @@ func openDir(dir string, own bool) (*Bundle, error) {
 	default:
 		err = b.Manifest.Verify(absolute)
 	}
-	if err == nil {
-		err = b.load()
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := b.load(); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -96,7 +105,8 @@ func readConfig(dir string) (Config, error) {
 	return c, nil
 }
 
-// files names the files of the model in dir: its configuration, the tokenizer's files, and the files of the weights.
+// files names the files of the model in dir: its configuration, the tokenizer's
+// files, and the files of the weights.
 func (c Config) files(dir string) ([]string, error) {
 	names := []string{configName}
 	for _, name := range tokenizerFiles() {
@@ -122,7 +132,8 @@ const shardsName = weightsName + ".index.json"
 var errShards = fmt.Errorf("the weights are in several files: make one %s of them, with save_pretrained(..., "+
 	`max_shard_size="100GB") of transformers`, weightsName)
 
-// weightsFile chooses the file of the weights: model.safetensors, else the file of torch.save, else "".
+// weightsFile chooses the file of the weights: model.safetensors, else the file
+// of torch.save, else "".
 func weightsFile(has func(name string) bool) string {
 	for _, name := range []string{weightsName, pytorch.FileName} {
 		if has(name) {
@@ -132,7 +143,8 @@ func weightsFile(has func(name string) bool) string {
 	return ""
 }
 
-// exists reports whether dir has a file, folder or link of that name, even a link to nothing.
+// exists reports whether dir has a file, folder or link of that name, even a
+// link to nothing.
 func exists(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
 	return err == nil
@@ -140,7 +152,8 @@ func exists(dir, name string) bool {
 
 // load reads the configuration and the header of the weights, and checks that they agree.
 func (b *Bundle) load() (err error) {
-	if b.Config, err = readConfig(b.Dir); err != nil {
+	b.Config, err = readConfig(b.Dir)
+	if err != nil {
 		return err
 	}
 	used, err := b.Config.files(b.Dir)
@@ -153,23 +166,29 @@ func (b *Bundle) load() (err error) {
 		_, err := b.Tokenizer()
 		return fmt.Errorf("%s: %w", b.Dir, err)
 	}
-	switch at := func(name string) string { return filepath.Join(b.Dir, name) }; {
+	at := func(name string) string { return filepath.Join(b.Dir, name) }
+	switch {
 	case b.Config.Imported != nil:
-		b.Graph, b.Data = at(graphName), at(graphName)
+		b.Graph = at(graphName)
+		b.Data = b.Graph
 	case slices.Contains(used, pytorch.FileName):
 		return fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
 			"import %[1]s", b.Dir, pytorch.FileName)
 	default:
 		b.weights, err = safetensors.Open(at(weightsName))
-		if err == nil {
-			b.Data, err = filepath.EvalSymlinks(at(weightsName))
+		if err != nil {
+			return err
+		}
+		b.Data, err = filepath.EvalSymlinks(at(weightsName))
+		if err != nil {
+			return err
 		}
 	}
-	if err == nil && b.Manifest == nil {
+	if b.Manifest == nil {
 		b.Manifest, err = newManifest(b.Dir, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used)
-	}
-	if err != nil {
-		return err
+		if err != nil {
+			return err
+		}
 	}
 	listed := b.Manifest.paths()
 	for _, name := range used {
@@ -196,13 +215,20 @@ func (b *Bundle) load() (err error) {
 	return nil
 }
 
-// Tokenizer reads the bundle's tokenizer. If the tokenizer belongs to another model, Tokenizer returns an error.
+// Tokenizer reads the bundle's tokenizer. If the tokenizer belongs to another
+// model, Tokenizer returns an error.
 func (b *Bundle) Tokenizer() (*tokenize.Tokenizer, error) {
-	t, err := tokenize.Load(b.FS())
+	load := tokenize.Load
+	if b.builtIn {
+		load = tokenize.LoadVocabulary
+	}
+	t, err := load(b.FS())
 	if err != nil {
 		return nil, err
 	}
-	if found, want := t.VocabularySize(), b.Config.VocabularySize; found > want {
+	found := t.VocabularySize()
+	want := b.Config.VocabularySize
+	if found > want {
 		return nil, fmt.Errorf("the tokenizer has %d tokens, the model embeds %d: tokenizer and weights are of "+
 			"different models", found, want)
 	}

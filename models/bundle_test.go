@@ -113,7 +113,8 @@ func TestOpenDir(t *testing.T) {
 	})
 }
 
-// rewrite changes the tensors of a tiny bundle: change returns false to leave one out. It adds others.
+// rewrite changes the tensors of a tiny bundle: change returns false to leave
+// one out. It adds others.
 func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool, others ...safetensors.Data) {
 	t.Helper()
 	file := check.Must(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
@@ -131,7 +132,8 @@ func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool, othe
 	write(t, dir, "model.safetensors", b.Bytes())
 }
 
-// Of an output matrix that is stored beside the word embeddings, transformers 5 takes what it says.
+// Of an output matrix that is stored beside the word embeddings, transformers 5
+// takes what it says.
 func TestOpenDirUnties(t *testing.T) {
 	const words, decoder = "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
 	for name, change := range map[string]func(content []byte){
@@ -238,7 +240,8 @@ func TestOpenDirRefuses(t *testing.T) {
 	}
 }
 
-// Under a manifest, any change to any listed file is reported with the file and what was expected and found.
+// Under a manifest, any change to any listed file is reported with the file and
+// what was expected and found.
 func TestOpenDirVerifies(t *testing.T) {
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
 		dir := tiny(t, true)

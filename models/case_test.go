@@ -11,8 +11,9 @@ import (
 	"infill/tokenize"
 )
 
-// The case that the user gives for a lone vocab.txt is written into the stored model, and a model that would be refused
-// at every fill is refused when it comes in.
+// The case that the user gives for a lone vocab.txt is written into the
+// stored model, and a model that would be refused at every fill is refused
+// when it comes in.
 func TestCase(t *testing.T) {
 	for _, c := range []struct {
 		name, config string

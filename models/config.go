@@ -12,71 +12,88 @@ import (
 	"strings"
 )
 
-// Config is the architecture of a bundle, from its config.json. Families name these values differently; here, each
-// value has one name.
+// Config is the architecture of a bundle, from its config.json. Families name
+// these values differently; here, each value has one name.
 type Config struct {
 	ModelType      string // family, such as "bert"
 	Architectures  []string
 	VocabularySize int
-	// width of the word embeddings and of the vectors that the output matrix multiplies; in most families HiddenSize
+	// width of the word embeddings and of the vectors that the output matrix
+	// multiplies; in most families HiddenSize
 	EmbeddingSize int
 	HiddenSize    int
 	Layers        int // layers that a text passes; shared weights count each time
-	// Groups and PerGroup say how layers share weights (ALBERT): Layers/PerGroup steps are spread over Groups sets of
-	// weights, and each set has PerGroup layers. Both are 0 if every layer has its own weights.
+	// Groups and PerGroup say how layers share weights (ALBERT):
+	// Layers/PerGroup steps are spread over Groups sets of weights, and each
+	// set has PerGroup layers. Both are 0 if every layer has its own weights.
 	Groups, PerGroup int
 	Heads            int
 	IntermediateSize int
-	// Activation and HeadActivation name the nonlinearities of the feed-forward blocks and of the head: "gelu", x Φ(x)
-	// with the error function; "gelu_tanh", its tanh approximation; "relu"; "tanh"; "silu", x times logistic x.
+	// Activation and HeadActivation name the nonlinearities of the
+	// feed-forward blocks and of the head: "gelu", x Φ(x) with the error
+	// function; "gelu_tanh", its tanh approximation; "relu"; "tanh"; "silu", x
+	// times logistic x.
 	Activation, HeadActivation string
 	MaxPositions               int // longest text, in tokens, special tokens included
-	// PositionOffset is the row of the position table for position 0: RoBERTa leaves the rows up to its padding id
-	// unused.
+	// PositionOffset is the row of the position table for position 0: RoBERTa
+	// leaves the rows up to its padding id unused.
 	PositionOffset int
-	// PositionTable reports whether a DeBERTa adds position embeddings to the word embeddings, as other families do.
+	// PositionTable reports whether a DeBERTa adds position embeddings to the
+	// word embeddings, as other families do.
 	PositionTable      bool
 	TypeVocabularySize int // 0 without segment embeddings
-	// Segments is 2 if the second text of a pair has the segment id 1. This holds in families with segments, unless a
-	// manifest says that the model was trained with one segment. Otherwise, all tokens have the segment id 0.
+	// Segments is 2 if the second text of a pair has the segment id 1.
+	// This holds in families with segments, unless a manifest says that
+	// the model was trained with one segment. Otherwise, all tokens have
+	// the segment id 0.
 	Segments         int
 	Tasks            int // number of task embeddings (ERNIE adds the first), or 0
 	LayerNormEpsilon float64
 	PaddingID        int
-	// TieWordEmbeddings reports whether the output matrix is the matrix of word embeddings.
+	// TieWordEmbeddings reports whether the output matrix is the matrix of
+	// word embeddings.
 	TieWordEmbeddings bool
-	// PreNorm holds the settings of families whose layers normalise before each block, and is nil in other families.
+	// PreNorm holds the settings of families whose layers normalise before each
+	// block, and is nil in other families.
 	PreNorm *PreNorm
-	// Relative holds the settings that only DeBERTa has, and is nil in every other family.
+	// Relative holds the settings that only DeBERTa has, and is nil in
+	// every other family.
 	Relative *RelativeAttention
-	// Imported describes an ONNX graph that others exported, and is nil for every family. A Config with Imported has
-	// otherwise only the fields that every model needs.
+	// Imported describes an ONNX graph that others exported, and is nil for
+	// every family. A Config with Imported has otherwise only the fields that
+	// every model needs.
 	Imported *Imported
 }
 
-// RelativeAttention describes DeBERTa's attention (He et al. 2021), in which distances between tokens have embeddings.
+// RelativeAttention describes DeBERTa's attention (He et al. 2021), in which
+// distances between tokens have embeddings.
 type RelativeAttention struct {
 	Span     int // number of embeddings for distances to one side
 	Buckets  int // distances above Buckets/2 share embeddings, on a logarithmic scale; if 0, each distance has its own
 	Farthest int // all distances from this one on share one embedding
-	// These say which scores are added: query content with key distance, and key content with query distance.
+	// These say which scores are added: query content with key distance, and
+	// key content with query distance.
 	ContentToPosition, PositionToContent bool
 	// SharedKey reports whether content and distances share the query and key matrices.
 	SharedKey bool
 	// NormEmbeddings reports whether the embeddings of distances are normalised.
 	NormEmbeddings bool
-	// Convolution is the width of a convolution beside the first layer, or 0 without a convolution.
+	// Convolution is the width of a convolution beside the first layer, or 0
+	// without a convolution.
 	Convolution           int
 	ConvolutionActivation string
 	// Legacy reports whether the tensors of the head have BERT's names.
 	Legacy bool
 }
 
-// PreNorm holds the settings of families whose layers normalise before each block: ModernBERT (Warner et al. 2024).
+// PreNorm holds the settings of families whose layers normalise before each
+// block: ModernBERT (Warner et al. 2024).
 type PreNorm struct {
-	// Window bounds, for each layer, the distance that a position sees: |i − j| ≤ Window. 0 means no bound.
+	// Window bounds, for each layer, the distance that a position sees: |i −
+	// j| ≤ Window. 0 means no bound.
 	Window []int
-	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window.
+	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers
+	// without and with a window.
 	GlobalTheta, LocalTheta float64
 	// These say which parts have a bias.
 	NormBias, AttentionBias, FeedForwardBias, HeadBias, DecoderBias bool
@@ -91,7 +108,8 @@ func activations() map[string]string {
 	}
 }
 
-// These limits are far above any real model. They keep a damaged config from asking for absurd amounts of memory.
+// These limits are far above any real model. They keep a damaged config from
+// asking for absurd amounts of memory.
 const (
 	maxConfigBytes = 1 << 20
 	maxVocabulary  = 1 << 24
@@ -99,7 +117,8 @@ const (
 	maxLayers      = 1 << 10
 )
 
-// ParseConfig reads a config.json. An error names the key, its value, and the accepted values.
+// ParseConfig reads a config.json. An error names the key, its value, and the
+// accepted values.
 func ParseConfig(data []byte) (Config, error) {
 	if len(data) > maxConfigBytes {
 		return Config{},
@@ -156,7 +175,8 @@ func (r *configReader) fail(format string, arguments ...any) {
 	}
 }
 
-// read decodes the value of key to into. It returns false if the key is missing, null, or of another type.
+// read decodes the value of key to into. It returns false if the key is
+// missing, null, or of another type.
 func read[T any](r *configReader, key string, into *T) bool {
 	raw, ok := r.fields[key]
 	if !ok || string(raw) == "null" {
@@ -167,7 +187,8 @@ func read[T any](r *configReader, key string, into *T) bool {
 	switch {
 	case errors.As(err, &wrongType):
 		kind := wrongType.Type.String()
-		if k := wrongType.Type.Kind(); k == reflect.Struct || k == reflect.Map {
+		k := wrongType.Type.Kind()
+		if k == reflect.Struct || k == reflect.Map {
 			kind = "object"
 		}
 		r.fail("%s: %s where a value of type %s belongs", key, wrongType.Value, kind)
@@ -180,7 +201,8 @@ func read[T any](r *configReader, key string, into *T) bool {
 // size reads a size from 1 to limit. If fallback is 0, the key is required.
 func (r *configReader) size(key string, fallback, limit int) int {
 	n := fallback
-	switch found := read(r, key, &n); {
+	found := read(r, key, &n)
+	switch {
 	case r.err != nil:
 	case !found && fallback == 0:
 		r.fail("%s is missing", key)
@@ -210,11 +232,13 @@ func (r *configReader) activation(key, fallback string) string {
 	return activations()[name]
 }
 
-// only returns value. If value is not in supported, the reader fails with an error that names key.
+// only returns value. If value is not in supported, the reader fails with an
+// error that names key.
 func only[T comparable](r *configReader, key string, value T, supported ...T) T {
 	if r.err == nil && !slices.Contains(supported, value) {
 		shown := fmt.Sprint(value)
-		if text, ok := any(value).(string); ok {
+		text, ok := any(value).(string)
+		if ok {
 			shown = fmt.Sprintf("%.40q", text)
 		}
 		list := strings.Trim(strings.ReplaceAll(fmt.Sprint(supported), " ", ", "), "[]")

@@ -12,7 +12,8 @@ import (
 	"infill/models"
 )
 
-// altered is the tiny model's config.json with one key set, or removed where value is nil.
+// altered is the tiny model's config.json with one key set, or removed
+// where value is nil.
 func altered(t testing.TB, key string, value any) []byte {
 	t.Helper()
 	var fields map[string]any

@@ -30,8 +30,8 @@ func pickledBundle(t testing.TB, name string) string {
 	return dir
 }
 
-// Weights in pytorch_model.bin become those that the reference implementation writes as safetensors, in every form,
-// under every name.
+// Weights in pytorch_model.bin become those that the reference implementation
+// writes as safetensors, in every form, under every name.
 func TestImportConverts(t *testing.T) {
 	expected, err := safetensors.Open(
 		filepath.Join("internal", "pytorch", "testdata", "bundle", "expected.safetensors"))
@@ -157,7 +157,8 @@ func TestImportCancelled(t *testing.T) {
 	}
 }
 
-// A disk that fills up leaves nothing that would be taken for weights, and the next import works.
+// A disk that fills up leaves nothing that would be taken for weights, and the
+// next import works.
 func TestImportConvertsWithoutRoom(t *testing.T) {
 	dir := pickledBundle(t, "bundle")
 	store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
@@ -192,7 +193,8 @@ func holdPickled(t testing.TB, s *modelstest.Hub, name string) map[string][]byte
 	return content
 }
 
-// A repository that has only pytorch_model.bin is fetched, converted, stored, opened, verified and listed.
+// A repository that has only pytorch_model.bin is fetched, converted, stored,
+// opened, verified and listed.
 func TestPullConverts(t *testing.T) {
 	for _, name := range []string{"bundle", "bundle-first"} {
 		t.Run(name, func(t *testing.T) {

@@ -8,16 +8,18 @@ import (
 	"strings"
 )
 
-// A family is a kind of masked language model: the keys of its config.json, and the names of its tensors. The package
-// lm/internal/bert computes with the tensors, by the Config and the Layout.
+// A family is a kind of masked language model: the keys of its config.json, and
+// the names of its tensors. The package lm/internal/bert computes with the
+// tensors, by the Config and the Layout.
 type family struct {
 	padding int // the id of the padding token if config.json does not give it
 	parse   func(r *configReader, c *Config)
 	layout  func(c Config) Layout
 }
 
-// families returns the families by the supported values of model_type. Keys and names are those of Hugging Face's
-// transformers, which wrote nearly every bundle there is.
+// families returns the families by the supported values of model_type. Keys and
+// names are those of Hugging Face's transformers, which wrote nearly every
+// bundle there is.
 func families() map[string]family {
 	roberta := family{1, parseRoBERTa, bertNames("roberta.", lmHead).layout}
 	return map[string]family{
@@ -38,8 +40,9 @@ func families() map[string]family {
 // Families lists the supported values of model_type, sorted.
 func Families() []string { return slices.Sorted(maps.Keys(families())) }
 
-// standard reads the keys of BERT's config, which several families share. Default values are those of the reference
-// implementation; a size without a default is required.
+// standard reads the keys of BERT's config, which several families share.
+// Default values are those of the reference implementation; a size without a
+// default is required.
 func (r *configReader) standard(c *Config, positionsUnused int, activation string) {
 	r.sizes(c, bertKeys)
 	c.MaxPositions -= positionsUnused
@@ -55,7 +58,8 @@ func (r *configReader) standard(c *Config, positionsUnused int, activation strin
 	c.Activation = r.activation("hidden_act", activation)
 }
 
-// bertKeys are the keys, in most families, of the width, the number of layers, their heads and the inner width.
+// bertKeys are the keys, in most families, of the width, the number of layers,
+// their heads and the inner width.
 var bertKeys = [4]string{"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}
 
 func (r *configReader) sizes(c *Config, keys [4]string) {
@@ -72,7 +76,8 @@ func (r *configReader) sizes(c *Config, keys [4]string) {
 
 func parseBERT(r *configReader, c *Config) { r.standard(c, 0, "gelu") }
 
-// parseErnie reads ERNIE's config. If tasks have embeddings, the first task is to fill blanks.
+// parseErnie reads ERNIE's config. If tasks have embeddings, the first task
+// is to fill blanks.
 func parseErnie(r *configReader, c *Config) {
 	parseBERT(r, c)
 	if get(r, "use_task_id", false) {
@@ -92,8 +97,9 @@ func parseELECTRA(r *configReader, c *Config) {
 	c.HeadActivation = "gelu" // whatever the activation of the layers
 }
 
-// parseRoBERTa reads RoBERTa's config. Positions start at the padding id + 1, so the position table has that many rows
-// more. Both texts of a pair are in the first segment, however many segments have embeddings.
+// parseRoBERTa reads RoBERTa's config. Positions start at the padding id + 1,
+// so the position table has that many rows more. Both texts of a pair are in
+// the first segment, however many segments have embeddings.
 func parseRoBERTa(r *configReader, c *Config) {
 	r.standard(c, c.PaddingID+1, "gelu")
 	c.Segments = 1
@@ -108,21 +114,25 @@ func parseALBERT(r *configReader, c *Config) {
 	if r.err == nil && c.Layers%c.Groups != 0 {
 		r.fail("num_hidden_layers %d is not a multiple of num_hidden_groups %d", c.Layers, c.Groups)
 	}
-	if c.Layers *= c.PerGroup; c.Layers > maxLayers {
+	c.Layers *= c.PerGroup
+	if c.Layers > maxLayers {
 		r.fail("num_hidden_layers times inner_group_num is %d, more than %d", c.Layers, maxLayers)
 	}
 }
 
-// parseDeBERTa reads the configs of versions 2 and 3, which share the code and the name deberta-v2.
+// parseDeBERTa reads the configs of versions 2 and 3, which share the code and
+// the name deberta-v2.
 func parseDeBERTa(r *configReader, c *Config) {
 	r.sizes(c, bertKeys)
-	if size := r.size("embedding_size", max(c.HiddenSize, 1), maxWidth); size != c.HiddenSize {
+	size := r.size("embedding_size", max(c.HiddenSize, 1), maxWidth)
+	if size != c.HiddenSize {
 		r.fail("embedding_size %d is not supported (supported: hidden_size, %d)", size, c.HiddenSize)
 	}
 	head := c.HiddenSize / max(c.Heads, 1)
 	only(r, "attention_head_size", r.size("attention_head_size", max(head, 1), maxWidth), head)
 	c.PositionTable = get(r, "position_biased_input", true)
-	if raw := string(r.fields["type_vocab_size"]); raw != "" && raw != "0" && raw != "null" {
+	raw := string(r.fields["type_vocab_size"])
+	if raw != "" && raw != "0" && raw != "null" {
 		c.TypeVocabularySize = r.size("type_vocab_size", 1, maxWidth)
 		c.Segments = min(c.TypeVocabularySize, 2)
 	}
@@ -137,7 +147,8 @@ func parseDeBERTa(r *configReader, c *Config) {
 		a.Farthest = c.MaxPositions
 	}
 	a.Buckets = max(a.Buckets, 0)
-	if a.Span = a.Farthest; a.Buckets > 0 {
+	a.Span = a.Farthest
+	if a.Buckets > 0 {
 		a.Span = a.Buckets
 	}
 	if r.err == nil &&
@@ -166,10 +177,12 @@ func parseDeBERTa(r *configReader, c *Config) {
 	}
 }
 
-// kinds reads a list of strings, which may also be one string with | between the elements.
+// kinds reads a list of strings, which may also be one string with |
+// between the elements.
 func (r *configReader) kinds(key string) []string {
 	var list []string
-	if raw := r.fields[key]; len(raw) > 0 && raw[0] == '"' {
+	raw := r.fields[key]
+	if len(raw) > 0 && raw[0] == '"' {
 		for kind := range strings.SplitSeq(strings.ToLower(get(r, key, "")), "|") {
 			list = append(list, strings.TrimSpace(kind))
 		}
@@ -196,7 +209,8 @@ func parseModernBERT(r *configReader, c *Config) {
 	r.rotary(c.PreNorm)
 }
 
-// windows reads the window of each layer, from the list layer_types or from the period of layers without a window.
+// windows reads the window of each layer, from the list layer_types or from the
+// period of layers without a window.
 func (r *configReader) windows(c *Config) {
 	window := r.size("local_attention", 128, maxWidth) / 2
 	var kinds []string
@@ -215,7 +229,8 @@ func (r *configReader) windows(c *Config) {
 	for _, kind := range kinds {
 		sees := 0
 		if only(r, "layer_types:", kind, "full_attention", "sliding_attention") == "sliding_attention" {
-			if sees = window; window == 0 {
+			sees = window
+			if window == 0 {
 				r.fail("local_attention is 1: a layer with a window would see one position")
 			}
 		}
@@ -225,11 +240,13 @@ func (r *configReader) windows(c *Config) {
 
 const highestTheta = 1e12
 
-// rotary reads the bases of the rotary angles, from the keys of older or of newer configs.
+// rotary reads the bases of the rotary angles, from the keys of older or
+// of newer configs.
 func (r *configReader) rotary(m *PreNorm) {
 	m.GlobalTheta = r.number("global_rope_theta", 160000, 1, highestTheta)
 	m.LocalTheta = r.number("local_rope_theta", 10000, 1, highestTheta)
-	if raw, ok := r.fields["rope_scaling"]; ok && string(raw) != "null" {
+	raw, ok := r.fields["rope_scaling"]
+	if ok && string(raw) != "null" {
 		r.fail("rope_scaling is not supported")
 	}
 	var parameters map[string]struct {
@@ -254,8 +271,9 @@ func (r *configReader) rotary(m *PreNorm) {
 type names struct {
 	body  string // the beginning of all names except those of the head
 	layer string // the beginning of the names of a layer, with %d for its number
-	// parts names the query, key, value and output matrices, the norm after these, the two matrices of the feed-forward
-	// block, and the norm after that block.
+	// parts names the query, key, value and output matrices, the norm
+	// after these, the two matrices of the feed-forward block, and the
+	// norm after that block.
 	parts [8]string
 	head  [3]string // the dense matrix, the norm and the decoder
 }
@@ -296,7 +314,8 @@ func (n names) layout(c Config) Layout {
 	if c.TypeVocabularySize > 0 {
 		l.Segments = table("token_type_embeddings", 0, c.TypeVocabularySize)
 	}
-	h, f := c.HiddenSize, c.IntermediateSize
+	h := c.HiddenSize
+	f := c.IntermediateSize
 	for i := range c.Layers {
 		numbers := []any{i}
 		if c.PerGroup > 0 {
@@ -336,7 +355,8 @@ func albertLayout(c Config) Layout {
 }
 
 func debertaLayout(c Config) Layout {
-	h, a := c.HiddenSize, c.Relative
+	h := c.HiddenSize
+	a := c.Relative
 	head := clsHead
 	if !a.Legacy {
 		head = [3]string{"lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm", "lm_predictions.lm_head"}
@@ -355,11 +375,14 @@ func debertaLayout(c Config) Layout {
 		l.ConvolutionNorm = norm("deberta.encoder.conv.LayerNorm", h)
 	}
 	for i := range l.Layers {
-		layer, self := &l.Layers[i], fmt.Sprintf("deberta.encoder.layer.%d.attention.self.", i)
-		layer.Query, layer.Key = linear(self+"query_proj", h, h), linear(self+"key_proj", h, h)
+		layer := &l.Layers[i]
+		self := fmt.Sprintf("deberta.encoder.layer.%d.attention.self.", i)
+		layer.Query = linear(self+"query_proj", h, h)
+		layer.Key = linear(self+"key_proj", h, h)
 		layer.Value = linear(self+"value_proj", h, h)
 		if a.SharedKey {
-			layer.PositionKey, layer.PositionQuery = layer.Key, layer.Query
+			layer.PositionKey = layer.Key
+			layer.PositionQuery = layer.Query
 			continue
 		}
 		if a.ContentToPosition {
@@ -372,13 +395,17 @@ func debertaLayout(c Config) Layout {
 	return l
 }
 
-// modernBERTLayout returns ModernBERT's layout. Query, key and value are thirds of one tensor, and the two factors of
-// the feed-forward block are halves of another tensor.
+// modernBERTLayout returns ModernBERT's layout. Query, key and value are
+// thirds of one tensor, and the two factors of the feed-forward block are
+// halves of another tensor.
 func modernBERTLayout(c Config) Layout {
-	h, f, m := c.HiddenSize, c.IntermediateSize, c.PreNorm
+	h := c.HiddenSize
+	f := c.IntermediateSize
+	m := c.PreNorm
 	part := func(name string, bias bool, i, parts, out, in int) Linear {
 		l := linear(name, out, in).biased(bias)
-		l.First, l.Rows = i*out, parts*out
+		l.First = i * out
+		l.Rows = parts * out
 		return l
 	}
 	l := Layout{

@@ -17,7 +17,8 @@ import (
 	"infill/models"
 )
 
-// stored reads what the reference implementation wrote for a family, with keys altered; nil removes a key.
+// stored reads what the reference implementation wrote for a family, with keys
+// altered; nil removes a key.
 func stored(t testing.TB, folder string, change map[string]any) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "lm", "internal", "bert", "testdata", folder, "config.json"))
@@ -36,7 +37,8 @@ func stored(t testing.TB, folder string, change map[string]any) []byte {
 	return data
 }
 
-// What is read from the configs that the reference implementation writes, and from their older forms.
+// What is read from the configs that the reference implementation writes, and
+// from their older forms.
 func TestParseConfigOfFamilies(t *testing.T) {
 	type change = map[string]any
 	sizes := models.Config{EmbeddingSize: 16, HiddenSize: 16, Layers: 2, Heads: 2, IntermediateSize: 24,
@@ -174,8 +176,8 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 	}
 }
 
-// The tensors that a config asks for are those that the reference implementation stores, but for those that no graph
-// reads.
+// The tensors that a config asks for are those that the reference
+// implementation stores, but for those that no graph reads.
 func TestTensorsOfFamilies(t *testing.T) {
 	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias"}
 	folders, err := filepath.Glob(filepath.Join("..", "lm", "internal", "bert", "testdata", "*", "config.json"))
@@ -243,8 +245,8 @@ func copyOf(t testing.TB, folder string) string {
 	return dir
 }
 
-// Each family of transformers' mapping for masked language models is run, or refused in one line with a remedy, and the
-// documentation says which.
+// Each family of transformers' mapping for masked language models is run, or
+// refused in one line with a remedy, and the documentation says which.
 func TestMaskedMapping(t *testing.T) {
 	page := string(read(t, filepath.Join("..", "docs", "reference"), "models.md"))
 	for _, name := range strings.Fields(string(read(t, "testdata", "masked_mapping.txt"))) {

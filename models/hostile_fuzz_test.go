@@ -11,8 +11,8 @@ import (
 	"infill/models"
 )
 
-// Whatever the files of a bundle hold, it opens or is refused in one line that names the folder, within a second and 64
-// MiB.
+// Whatever the files of a bundle hold, it opens or is refused in one line that
+// names the folder, within a second and 64 MiB.
 func FuzzBundle(f *testing.F) {
 	dir := tiny(f, false)
 	names := []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"}

@@ -23,8 +23,8 @@ var (
 		"the seed of the one hub that TestHostileHub makes; 0: of the clock, many")
 )
 
-// misbehaviour answers a request wrongly; content is what a right answer has, nil where that
-// is unknown.
+// misbehaviour answers a request wrongly; content is what a right answer has,
+// nil where that is unknown.
 type misbehaviour struct {
 	name   string
 	answer func(w http.ResponseWriter, r *http.Request, content []byte, random *rand.Rand)
@@ -94,8 +94,9 @@ var misbehaviours = []misbehaviour{
 	}},
 }
 
-// Whatever a hub does, a pull ends in time: with the model, or with one line and nothing placed
-// outside of the store; and from an honest hub it then has every byte.
+// Whatever a hub does, a pull ends in time: with the model, or with one
+// line and nothing placed outside of the store; and from an honest hub it
+// then has every byte.
 func TestHostileHub(t *testing.T) {
 	for end := time.Now().Add(*hostileFor); time.Now().Before(end); {
 		seed := *hostileSeed

@@ -14,8 +14,8 @@ import (
 	"infill/models"
 )
 
-// Whatever stands instead of a file is refused by name, at once: a named pipe would be waited for, and a link to
-// nothing is not the absence of a file.
+// Whatever stands instead of a file is refused by name, at once: a named pipe
+// would be waited for, and a link to nothing is not the absence of a file.
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "tokenizer.json",
 		"special_tokens_map.json", "model.safetensors",
@@ -36,7 +36,8 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s is %s: %v", name, kind, err)
 			}
-			// A folder of pytorch weights is reported to be imported, which looks at them.
+			// A folder of pytorch weights is reported to be imported,
+			// which looks at them.
 			_, err = (&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "org/tiny")
 			check.Says(t, err, name, kind)
 		}

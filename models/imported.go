@@ -5,13 +5,15 @@ import (
 	"fmt"
 )
 
-// importedFamily is the model_type of models that others exported as ONNX graphs. Import writes it to config.json.
+// importedFamily is the model_type of models that others exported as ONNX
+// graphs. Import writes it to config.json.
 const importedFamily = "onnx"
 
 // graphName is the name of the file with the graph of an imported model.
 const graphName = "model.onnx"
 
-// fewestPositions has room for two special tokens, a blank and a word; every real model takes longer texts.
+// fewestPositions has room for two special tokens, a blank and a word; every
+// real model takes longer texts.
 const fewestPositions = 4
 
 // Imported is the content of the config.json of an imported model.
@@ -22,19 +24,20 @@ type Imported struct {
 	MaxPositions   int      `json:"max_position_embeddings"`
 	// GraphData lists the files in the graph's folder that hold its weights.
 	GraphData []string `json:"onnx_data"`
-	// ExportedType and TokenizerClass come from the exporter's config.json. They say how to read a tokenizer that has
-	// no tokenizer.json.
+	// ExportedType and TokenizerClass come from the exporter's config.json.
+	// They say how to read a tokenizer that has no tokenizer.json.
 	ExportedType   string `json:"exported_model_type,omitempty"`
 	TokenizerClass string `json:"tokenizer_class,omitempty"`
 	// Segments is [Config].Segments if the exporter's config.json gives it, else 0.
 	Segments int `json:"segments,omitempty"`
-	// Gradient reports whether the graph can be differentiated. If not, NoGradient says why.
+	// Gradient reports whether the graph can be differentiated. If not,
+	// NoGradient says why.
 	Gradient   bool   `json:"gradient"`
 	NoGradient string `json:"no_gradient,omitempty"`
 }
 
-// parseImported reads the config.json of an imported model. Of the widths, it sets only IntermediateSize, to a guess
-// that decides the size of batches.
+// parseImported reads the config.json of an imported model. Of the widths, it
+// sets only IntermediateSize, to a guess that decides the size of batches.
 func parseImported(data []byte) (Config, error) {
 	var c Imported
 	if err := json.Unmarshal(data, &c); err != nil {

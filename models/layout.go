@@ -1,28 +1,33 @@
 package models
 
-// Layout holds the names of a model's weights, by the parts of its graph. A part with an empty name does not exist.
+// Layout holds the names of a model's weights, by the parts of its graph. A
+// part with an empty name does not exist.
 type Layout struct {
 	Words, Positions, Segments, Tasks Table // embeddings
 	EmbeddingNorm                     Norm
 	Projection                        Linear // maps embeddings to hidden states
-	// These are DeBERTa's embeddings of distances, and the convolution beside the first layer.
+	// These are DeBERTa's embeddings of distances, and the convolution beside
+	// the first layer.
 	Distances       Table
 	DistanceNorm    Norm
 	Convolution     Linear
 	ConvolutionNorm Norm
 	Layers          []Layer
 	FinalNorm       Norm // after the last layer
-	// The head multiplies the output matrix, Decoder, by norm(activation(dense(hidden state))).
+	// The head multiplies the output matrix, Decoder, by
+	// norm(activation(dense(hidden state))).
 	HeadDense Linear
 	HeadNorm  Norm
 	Decoder   Linear // its Weight is Words.Name if both are the same matrix
 }
 
-// Layer holds the parts of one transformer layer. The family decides whether norms come after each block or before it.
+// Layer holds the parts of one transformer layer. The family decides whether
+// norms come after each block or before it.
 type Layer struct {
 	Query, Key, Value, Mixed Linear // Mixed follows attention
 	AttentionNorm            Norm
-	// The feed-forward block is Down(activation(Up(x))); with a gate, the activation is times Gate(x).
+	// The feed-forward block is Down(activation(Up(x))); with a gate, the
+	// activation is times Gate(x).
 	Up, Gate, Down Linear
 	OutputNorm     Norm
 
@@ -30,13 +35,15 @@ type Layer struct {
 	PositionKey, PositionQuery Linear
 }
 
-// Table is a table of embeddings: Rows rows, from row First on, of a tensor with First + Rows rows.
+// Table is a table of embeddings: Rows rows, from row First on, of a tensor
+// with First + Rows rows.
 type Table struct {
 	Name               string
 	First, Rows, Width int
 }
 
-// Linear is a map y = W·x + b. W is Out rows, from row First on, of a tensor [Rows × In]; b of a bias [Rows].
+// Linear is a map y = W·x + b. W is Out rows, from row First on, of a tensor
+// [Rows × In]; b of a bias [Rows].
 type Linear struct {
 	Weight, Bias         string
 	First, Rows, Out, In int
@@ -84,14 +91,16 @@ func (c Config) Layout() Layout {
 	return l
 }
 
-// Tensors lists the weights that the family's graph reads, each once, with their shapes. The names are those that
-// Bundle.Tensor takes. Matrices are [output × input].
+// Tensors lists the weights that the family's graph reads, each once, with
+// their shapes. The names are those that Bundle.Tensor takes. Matrices are
+// [output × input].
 func (c Config) Tensors() []Tensor {
 	body, head := c.tensors()
 	return append(body, head...)
 }
 
-// tensors returns the weights below the masked-language-model head, and those of the head.
+// tensors returns the weights below the masked-language-model head, and
+// those of the head.
 func (c Config) tensors() (body, head []Tensor) {
 	seen := map[string]bool{} // parts may share a tensor
 	add := func(name string, shape ...int) {

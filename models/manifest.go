@@ -24,7 +24,8 @@ const manifestName = "manifest.json"
 
 const manifestSchema = 1
 
-// Manifest describes a bundle: its name and family, its source, and its files with their hashes.
+// Manifest describes a bundle: its name and family, its source, and its files
+// with their hashes.
 type Manifest struct {
 	Schema      int    `json:"schema"`
 	Name        string `json:"name"`
@@ -36,9 +37,11 @@ type Manifest struct {
 	Ref         string `json:"ref,omitempty"` // branch or tag by which the user asked for the revision
 	// Files are in ascending order of Path, and do not include the manifest.
 	Files []ManifestFile `json:"files"`
-	// ConvertedFrom lists the files from which weights were converted, to compare them with the model's source.
+	// ConvertedFrom lists the files from which weights were converted, to
+	// compare them with the model's source.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
-	// Segments is 1 if the model was trained with one segment, even if it has more embeddings; 0: see Config.Segments.
+	// Segments is 1 if the model was trained with one segment, even if it has
+	// more embeddings; 0: see Config.Segments.
 	Segments int `json:"segments,omitempty"`
 }
 
@@ -51,7 +54,8 @@ type ManifestFile struct {
 
 // newManifest returns m with the size and SHA-256 of the named files in dir.
 func newManifest(dir string, m Manifest, names []string) (*Manifest, error) {
-	m.Schema, m.Files = manifestSchema, nil
+	m.Schema = manifestSchema
+	m.Files = nil
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		size, sum, err := regular.Digest(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
@@ -104,7 +108,8 @@ func (m *Manifest) check() error {
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {
 		sum, err := hex.DecodeString(f.SHA256)
 		switch {
-		// Anyone may have written the manifest, so it must not name files outside the bundle.
+		// Anyone may have written the manifest, so it must not name files
+		// outside the bundle.
 		case !inside(f.Path) || f.Path == manifestName:
 			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)
 		case seen[f.Path]:
@@ -142,8 +147,8 @@ func (m *Manifest) Size() int64 {
 	return size
 }
 
-// SHA256 returns a hash that identifies the model: over names, sizes and hashes of its files, without model cards and
-// licences.
+// SHA256 returns a hash that identifies the model: over names, sizes and hashes
+// of its files, without model cards and licences.
 func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
@@ -160,8 +165,9 @@ func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "LICENSE")
 }
 
-// problems reads every listed file under dir, and yields an error for each damaged or missing file, with the expected
-// and the found value. If ctx ends, problems yields ctx's error and stops.
+// problems reads every listed file under dir, and yields an error for each
+// damaged or missing file, with the expected and the found value. If ctx ends,
+// problems yields ctx's error and stops.
 func (m *Manifest) problems(ctx context.Context, dir string) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		for _, f := range m.Files {
@@ -176,8 +182,8 @@ func (m *Manifest) problems(ctx context.Context, dir string) iter.Seq[error] {
 	}
 }
 
-// Verify reads every listed file under dir. The error is that of the first file that differs, with the expected and the
-// found value.
+// Verify reads every listed file under dir. The error is that of the first file
+// that differs, with the expected and the found value.
 func (m *Manifest) Verify(dir string) error {
 	for problem := range m.problems(context.Background(), dir) {
 		return problem
@@ -185,8 +191,9 @@ func (m *Manifest) Verify(dir string) error {
 	return nil
 }
 
-// intact does what Verify does, for a folder of a store. It does not read the files if all have their listed size and
-// are older than the manifest, because then nobody has written to them.
+// intact does what Verify does, for a folder of a store. It does not read the
+// files if all have their listed size and are older than the manifest, because
+// then nobody has written to them.
 func (m *Manifest) intact(dir string) error {
 	list := filepath.Join(dir, manifestName)
 	if !slices.ContainsFunc(m.Files, func(f ManifestFile) bool {

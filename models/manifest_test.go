@@ -14,7 +14,8 @@ import (
 	"infill/models"
 )
 
-// A new manifest keeps the texts of a folder's old one, lists its files again, and people can read it.
+// A new manifest keeps the texts of a folder's old one, lists its files again,
+// and people can read it.
 func TestManifest(t *testing.T) {
 	dir := tiny(t, false)
 	write(t, dir, "README.md", []byte("text"))

@@ -1,6 +1,7 @@
-// Package models finds, places and verifies model bundles. A bundle is a folder with the configuration, tokenizer files
-// and weights of a masked language model. One bundle is built into the program; others are folders in the layout of the
-// Hugging Face hub.
+// Package models finds, places and verifies model bundles. A bundle is a folder
+// with the configuration, tokenizer files and weights of a masked language
+// model. One bundle is built into the program; others are folders in the layout
+// of the Hugging Face hub.
 package models
 
 import (
@@ -24,10 +25,12 @@ func Open(name string) (*Bundle, error) {
 	return store.Open(name)
 }
 
-// Open finds a bundle, verifies it, and reads its configuration and where its weights are. name may be "" for the
-// default model (see DefaultName), the built-in model, a folder, or "org/name" or "org/name@revision" in the store.
-// Open tries these in this order, but the store before a folder without config.json. Write "./small-uncased" for a
-// folder with the name of the built-in model.
+// Open finds a bundle, verifies it, and reads its configuration and where its
+// weights are. name may be "" for the default model (see DefaultName), the
+// built-in model, a folder, or "org/name" or "org/name@revision" in the
+// store. Open tries these in this order, but the store before a folder
+// without config.json. Write "./small-uncased" for a folder with the name of
+// the built-in model.
 func (s *Store) Open(name string) (*Bundle, error) {
 	switch name {
 	case "":
@@ -38,7 +41,8 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		if _, absent := s.Find(name); absent != nil || exists(name, configName) {
+		_, absent := s.Find(name)
+		if absent != nil || exists(name, configName) {
 			return openDir(name, false)
 		}
 	case err == nil:
@@ -76,7 +80,8 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	return b, nil
 }
 
-// openDefault opens the default model. An error names the variable INFILL_MODEL if that chose the model.
+// openDefault opens the default model. An error names the variable INFILL_MODEL
+// if that chose the model.
 func (s *Store) openDefault() (*Bundle, error) {
 	name := DefaultName()
 	b, err := s.Open(name)
@@ -89,19 +94,22 @@ func (s *Store) openDefault() (*Bundle, error) {
 // DefaultVariable is the environment variable that names the default model.
 const DefaultVariable = "INFILL_MODEL"
 
-// DefaultName returns the name of the default model: the value of INFILL_MODEL, or, if that is empty, BuiltInName.
+// DefaultName returns the name of the default model: the value of INFILL_MODEL,
+// or, if that is empty, BuiltInName.
 func DefaultName() string { return cmp.Or(os.Getenv(DefaultVariable), BuiltInName) }
 
 // CacheVariable is the environment variable that overrides the cache folder.
 const CacheVariable = "INFILL_CACHE"
 
-// CacheDir returns the absolute path of the cache folder, for models and the onnxruntime library. This is
-// $INFILL_CACHE, or "infill" in the user's cache folder (XDG_CACHE_HOME, ~/.cache, ~/Library/Caches or %LOCALAPPDATA%).
+// CacheDir returns the absolute path of the cache folder, for models and the
+// onnxruntime library. This is $INFILL_CACHE, or "infill" in the user's cache
+// folder (XDG_CACHE_HOME, ~/.cache, ~/Library/Caches or %LOCALAPPDATA%).
 // CacheDir does not create it.
 func CacheDir() (string, error) {
 	dir := os.Getenv(CacheVariable)
 	if dir == "" {
-		// xdg reads the environment when the program starts, but tests and embedding programs change it later.
+		// xdg reads the environment when the program starts, but tests and
+		// embedding programs change it later.
 		xdg.Reload()
 		if !filepath.IsAbs(xdg.CacheHome) { // each working folder would get its own cache
 			return "", fmt.Errorf("the user's cache folder is %q, not an absolute path: set %s", xdg.CacheHome,

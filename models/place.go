@@ -24,7 +24,8 @@ import (
 	"infill/models/internal/pytorch"
 )
 
-// lock takes the lock of a model's folder. While another process holds the lock, it waits, until ctx ends.
+// lock takes the lock of a model's folder. While another process holds the
+// lock, it waits, until ctx ends.
 func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 	folder := s.folder(name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -40,12 +41,14 @@ func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// place ensures that the store has the complete revision of a model, and no other, and opens it. ref is the requested
-// branch or tag, or "".
+// place ensures that the store has the complete revision of a model, and no
+// other, and opens it. ref is the requested branch or tag, or "".
 //
-// If the revision is missing or damaged, place calls fill, which writes the files to dir and returns their manifest. No
-// other process changes dir then. dir may have files of an earlier attempt or a damaged revision; after an error, they
-// stay. If revision is "", dir is empty at first, and the revision is the beginning of the bundle's SHA256.
+// If the revision is missing or damaged, place calls fill, which writes the
+// files to dir and returns their manifest. No other process changes dir then.
+// dir may have files of an earlier attempt or a damaged revision; after an
+// error, they stay. If revision is "", dir is empty at first, and the revision
+// is the beginning of the bundle's SHA256.
 func (s *Store) place(ctx context.Context, name, revision, ref string,
 	fill func(dir string) (*Manifest, error)) (*Bundle, error) {
 	lock, err := s.lock(ctx, name)
@@ -53,32 +56,37 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 		return nil, err
 	}
 	defer lock.Close()
-	final, dir := filepath.Join(s.folder(name), revision), filepath.Join(s.folder(name), partialPrefix+revision)
+	final := filepath.Join(s.folder(name), revision)
+	dir := filepath.Join(s.folder(name), partialPrefix+revision)
 	if revision == "" {
 		defer os.RemoveAll(dir)
-		err = os.RemoveAll(dir)
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, err
+		}
 	}
 	manifest := whole(final)
 	if revision == "" || manifest == nil {
-		if _, missing := os.Stat(final); revision != "" && missing == nil {
-			err = errors.Join(os.RemoveAll(dir), os.Rename(final, dir))
+		_, missing := os.Stat(final)
+		if revision != "" && missing == nil {
+			err := errors.Join(os.RemoveAll(dir), os.Rename(final, dir))
+			if err != nil {
+				return nil, err
+			}
 		}
-		if err = errors.Join(err, os.MkdirAll(dir, 0o755)); err != nil {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
-		if manifest, err = fill(dir); err != nil {
+		manifest, err = fill(dir)
+		if err != nil {
 			return nil, err
 		}
 		if revision == "" {
 			revision = manifest.SHA256()[:revisionDigits]
-			manifest.Revision, final = revision, filepath.Join(s.folder(name), revision)
+			manifest.Revision = revision
+			final = filepath.Join(s.folder(name), revision)
 		}
 		if whole(final) == nil {
-			err = maybe.WriteFile(filepath.Join(dir, manifestName), manifest.Encode(), 0o644)
-			if err = errors.Join(err, os.RemoveAll(final)); err == nil {
-				err = os.Rename(dir, final)
-			}
-			if err != nil {
+			if err := manifest.publish(dir, final); err != nil {
 				return nil, err
 			}
 		}
@@ -107,7 +115,19 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 	return b, nil
 }
 
-// whole returns the manifest in dir, a folder of the store, or nil if a listed file is missing or damaged.
+// publish writes the manifest to dir, and moves dir to final.
+func (m *Manifest) publish(dir, final string) error {
+	if err := maybe.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(final); err != nil {
+		return err
+	}
+	return os.Rename(dir, final)
+}
+
+// whole returns the manifest in dir, a folder of the store, or nil if a listed
+// file is missing or damaged.
 func whole(dir string) *Manifest {
 	manifest, err := readManifest(dir)
 	if err != nil || manifest.Verify(dir) != nil {
@@ -116,41 +136,32 @@ func whole(dir string) *Manifest {
 	return manifest
 }
 
-// prepare reads the configuration in dir, which is being filled, writes the store's Case into it, and reads the
-// tokenizer.
+// prepare reads the configuration in dir, which is being filled, writes the
+// store's Case into it, and reads the tokenizer.
 func (s *Store) prepare(dir string) (Config, error) {
 	config, err := readConfig(dir)
-	if err == nil {
-		err = s.Case.configure(dir)
+	if err != nil {
+		return Config{}, err
 	}
-	if err == nil {
-		_, err = (&Bundle{Dir: dir, Config: config}).Tokenizer()
+	if err := s.Case.configure(dir); err != nil {
+		return Config{}, err
 	}
-	return config, err
+	if _, err := (&Bundle{Dir: dir, Config: config}).Tokenizer(); err != nil {
+		return Config{}, err
+	}
+	return config, nil
 }
 
-// seal converts the weights in dir if need be, checks the model, and completes its manifest. If no further attempt
-// could mend the files, it removes dir. Errors name files as if they were in the folder from.
+// seal converts the weights in dir if need be, checks the model, and completes
+// its manifest. If no further attempt could mend the files, it removes dir.
+// Errors name files as if they were in the folder from.
 func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, files []string) (*Manifest, error) {
-	b := &Bundle{Name: name, Dir: dir}
 	pickled := slices.Contains(files, pytorch.FileName)
-	config, err := s.prepare(dir)
-	if err == nil && pickled {
-		files[slices.Index(files, pytorch.FileName)] = weightsName
-		m.ConvertedFrom, err = convert(ctx, dir, config)
-	}
-	if s.Case != "" && !slices.Contains(files, tokenizerConfigName) {
-		files = append(files, tokenizerConfigName)
-	}
-	if m.Name, m.Family = name, config.ModelType; err == nil {
-		b.Manifest, err = newManifest(dir, m, files)
-	}
-	if err == nil {
-		err = b.load()
-	}
+	m.Name = name
+	sealed, err := s.complete(ctx, dir, m, files)
 	system := new(fs.PathError)
 	if err == nil || ctx.Err() != nil || errors.As(err, &system) {
-		return b.Manifest, err
+		return sealed, err
 	}
 	err = &renamedError{err, dir + string(filepath.Separator), from}
 	if pickled { // users know only the file before the conversion
@@ -159,14 +170,44 @@ func (s *Store) seal(ctx context.Context, name, dir, from string, m Manifest, fi
 	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
-// convert replaces pytorch_model.bin in dir by model.safetensors, which appears whole or not at all. from describes the
-// removed file.
+// complete does the work of seal, and removes nothing.
+func (s *Store) complete(ctx context.Context, dir string, m Manifest, files []string) (*Manifest, error) {
+	config, err := s.prepare(dir)
+	if err != nil {
+		return nil, err
+	}
+	pickle := slices.Index(files, pytorch.FileName)
+	if pickle >= 0 {
+		m.ConvertedFrom, err = convert(ctx, dir, config)
+		if err != nil {
+			return nil, err
+		}
+		files[pickle] = weightsName
+	}
+	if s.Case != "" && !slices.Contains(files, tokenizerConfigName) {
+		files = append(files, tokenizerConfigName)
+	}
+	m.Family = config.ModelType
+	b := &Bundle{Name: m.Name, Dir: dir}
+	b.Manifest, err = newManifest(dir, m, files)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.load(); err != nil {
+		return nil, err
+	}
+	return b.Manifest, nil
+}
+
+// convert replaces pytorch_model.bin in dir by model.safetensors, which appears
+// whole or not at all. from describes the removed file.
 func convert(ctx context.Context, dir string, config Config) (from []ManifestFile, err error) {
 	original, err := newManifest(dir, Manifest{}, []string{pytorch.FileName})
 	if err != nil {
 		return nil, err
 	}
-	pickle, weights := filepath.Join(dir, pytorch.FileName), filepath.Join(dir, weightsName)
+	pickle := filepath.Join(dir, pytorch.FileName)
+	weights := filepath.Join(dir, weightsName)
 	to, err := os.Create(weights + ".converting")
 	if err != nil {
 		return nil, err
@@ -181,8 +222,9 @@ func convert(ctx context.Context, dir string, config Config) (from []ManifestFil
 	return original.Files, errors.Join(os.Rename(to.Name(), weights), os.Remove(pickle))
 }
 
-// Import copies the model in dir into the store under the given name. Its revision is the beginning of its SHA256.
-// Import converts weights in pytorch_model.bin to model.safetensors.
+// Import copies the model in dir into the store under the given name. Its
+// revision is the beginning of its SHA256. Import converts weights in
+// pytorch_model.bin to model.safetensors.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -198,10 +240,11 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	}
 	m := &Manifest{}
 	if exists(dir, manifestName) {
-		if m, err = readManifest(dir); err == nil {
-			err = m.Verify(dir)
-		}
+		m, err = readManifest(dir)
 		if err != nil {
+			return nil, err
+		}
+		if err := m.Verify(dir); err != nil {
 			return nil, err
 		}
 		names = m.paths()
@@ -214,14 +257,16 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	return s.copyIn(ctx, dir, name, *m, files, nil)
 }
 
-// ImportGraph copies an ONNX graph that others exported into the store under the given name. It also copies the files
-// beside the graph that hold weights, and the tokenizer's files in the folder tokenizer. c becomes the config.json.
+// ImportGraph copies an ONNX graph that others exported into the store under
+// the given name. It also copies the files beside the graph that hold weights,
+// and the tokenizer's files in the folder tokenizer. c becomes the config.json.
 func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
 	graph, err := filepath.Abs(graph)
 	if err != nil {
 		return nil, err
 	}
-	if tokenizer, err = filepath.Abs(tokenizer); err != nil {
+	tokenizer, err = filepath.Abs(tokenizer)
+	if err != nil {
 		return nil, err
 	}
 	files := map[string]string{graphName: graph}
@@ -241,8 +286,9 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph}, files, config)
 }
 
-// copyIn copies files into the store: files maps paths in the bundle to their sources. If config is not nil, copyIn
-// writes it as config.json. Errors about copied files name their place in the folder from.
+// copyIn copies files into the store: files maps paths in the bundle to their
+// sources. If config is not nil, copyIn writes it as config.json. Errors about
+// copied files name their place in the folder from.
 func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files map[string]string,
 	config []byte) (*Bundle, error) {
 	if name == BuiltInName {
@@ -293,7 +339,8 @@ func writeFile(path string, content io.Reader) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Case says whether a model keeps capitals, which a vocab.txt does not tell. "" means that the model's files say so.
+// Case says whether a model keeps capitals, which a vocab.txt does not tell. ""
+// means that the model's files say so.
 type Case string
 
 // These are the two cases.
@@ -313,22 +360,17 @@ func (c Case) configure(dir string) error {
 		return fmt.Errorf("the tokenizer's files say whether the model keeps capitals: leave --%s out", c)
 	}
 	path := filepath.Join(dir, tokenizerConfigName)
-	content, err := regular.ReadFile(path, maxConfigBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		content, err = []byte(`{"tokenizer_class": "BertTokenizer"}`), nil
-	}
-	settings := map[string]any{}
-	if err == nil {
-		err = json.Unmarshal(content, &settings)
-	}
+	settings, err := readTokenizerConfig(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", tokenizerConfigName, err)
 	}
 	const key = "do_lower_case"
-	if said, ok := settings[key]; ok && said != (c == Uncased) {
-		return fmt.Errorf("%s has %s %v, which --%s contradicts", tokenizerConfigName, key, said, c)
-	} else if ok {
+	said, ok := settings[key]
+	if ok && said == (c == Uncased) {
 		return nil
+	}
+	if ok {
+		return fmt.Errorf("%s has %s %v, which --%s contradicts", tokenizerConfigName, key, said, c)
 	}
 	settings[key] = c == Uncased
 	encoded, err := object.EncodeIndent(settings, "", "  ")
@@ -336,6 +378,23 @@ func (c Case) configure(dir string) error {
 		return err
 	}
 	return maybe.WriteFile(path, append(encoded, '\n'), 0o644)
+}
+
+// readTokenizerConfig reads the settings in a file. Without the file, they are
+// those of BERT's tokenizer.
+func readTokenizerConfig(path string) (map[string]any, error) {
+	content, err := regular.ReadFile(path, maxConfigBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]any{"tokenizer_class": "BertTokenizer"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string]any{}
+	if err := json.Unmarshal(content, &settings); err != nil {
+		return nil, err
+	}
+	return settings, nil
 }
 
 // renamedError is an error in whose text every from is replaced by to.

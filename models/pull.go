@@ -15,10 +15,12 @@ import (
 // errOffline says that a file is missing which may not be fetched.
 var errOffline = errors.New("the network may not be used (offline)")
 
-// Pull fetches a model, "org/name" or "org/name@revision", into the store, verifies it and opens it. The revision is a
-// branch, a tag or a commit of the model's repository, by default "main". Pull does not fetch a stored commit again,
-// and it continues an interrupted pull. It fetches weights as safetensors, or, if the repository has none, as
-// pytorch_model.bin, which it converts.
+// Pull fetches a model, "org/name" or "org/name@revision", into the store,
+// verifies it and opens it. The revision is a branch, a tag or a commit of
+// the model's repository, by default "main". Pull does not fetch a stored
+// commit again, and it continues an interrupted pull. It fetches weights
+// as safetensors, or, if the repository has none, as pytorch_model.bin,
+// which it converts.
 //
 // Each error is one line: what was requested, what came back, and what to do.
 func (s *Store) Pull(ctx context.Context, name string, o hub.Options) (*Bundle, error) {
@@ -44,7 +46,8 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 	stored, err := s.Find(name + "@" + revision)
 	if err == nil && (o.Offline || stored.Revision == revision) {
 		var b *Bundle
-		if b, err = s.Open(name); err == nil {
+		b, err = s.Open(name)
+		if err == nil {
 			return b, nil
 		}
 	}
@@ -66,13 +69,15 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 		m := Manifest{Licence: repository.Licence, Source: repository.Address, Revision: repository.Commit}
 		return s.seal(ctx, name, dir, "", m, files)
 	})
-	if path := new(*fs.PathError); errors.As(err, path) {
+	path := new(*fs.PathError)
+	if errors.As(err, path) {
 		err = fmt.Errorf("%w; make room in %s, or set %s to a folder that can be written", err, s.Dir, CacheVariable)
 	}
 	return b, err
 }
 
-// fetch fetches the files that a bundle needs from a repository into dir, and returns their names.
+// fetch fetches the files that a bundle needs from a repository into dir, and
+// returns their names.
 func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names []string, err error) {
 	// Small files come first, because they may show that the model cannot be used.
 	for _, name := range append([]string{configName, "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md"},
@@ -92,7 +97,8 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 		return nil, &renamedError{err, dir + string(filepath.Separator), ""}
 	}
 	weights := weightsFile(func(name string) bool { _, ok := r.Find(name); return ok })
-	if _, shards := r.Find(shardsName); weights == "" && shards {
+	_, shards := r.Find(shardsName)
+	if weights == "" && shards {
 		return nil, errShards
 	}
 	if weights == "" {

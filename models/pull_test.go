@@ -223,7 +223,8 @@ func TestPullRevisions(t *testing.T) {
 	}
 }
 
-// resume pulls from a hub that prepare has changed, and expects progress to end where it should.
+// resume pulls from a hub that prepare has changed, and expects progress to end
+// where it should.
 func resume(t *testing.T, prepare func(s *modelstest.Hub, store *models.Store)) (*modelstest.Hub, *observer) {
 	t.Helper()
 	s, store := modelstest.NewHub(t), newStore(t)
@@ -321,7 +322,8 @@ func TestPullResumes(t *testing.T) {
 	}
 }
 
-// A server that ignores ranges and breaks at the same place each time brings nothing new, with a length or without.
+// A server that ignores ranges and breaks at the same place each time brings
+// nothing new, with a length or without.
 func TestPullWithoutProgress(t *testing.T) {
 	for _, length := range []bool{true, false} {
 		s := modelstest.NewHub(t)
@@ -340,7 +342,8 @@ func TestPullWithoutProgress(t *testing.T) {
 	}
 }
 
-// A list of files that stalls or drips is asked for again, and given up after a few attempts.
+// A list of files that stalls or drips is asked for again, and given up
+// after a few attempts.
 func TestPullListStalls(t *testing.T) {
 	silent := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	drips := func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// Store keeps bundles under one folder, one revision of each: DIR/NAME/REVISION/, where a hub name "org/name" becomes
-// "org--name". NAME also has the model's lock and unfinished downloads (.partial-*).
+// Store keeps bundles under one folder, one revision of each:
+// DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". NAME
+// also has the model's lock and unfinished downloads (.partial-*).
 type Store struct {
 	Dir string // this folder need not exist yet
 	// Case is written into new models whose files do not say whether they keep capitals.
@@ -23,7 +24,8 @@ type Store struct {
 const (
 	lockName      = ".lock"
 	partialPrefix = ".partial-"
-	// revisionDigits is how many digits of the SHA256 serve as the revision of a model that has no commit.
+	// revisionDigits is how many digits of the SHA256 serve as the revision of
+	// a model that has no commit.
 	revisionDigits = 12
 )
 
@@ -66,7 +68,8 @@ func (e Entry) Remedy() string {
 	return "infill models remove " + e.FullName() + ", then import it again"
 }
 
-// List returns the built-in model, then all others by name. It does not read the models' files: see Entry.Verify.
+// List returns the built-in model, then all others by name. It does not read
+// the models' files: see Entry.Verify.
 func (s *Store) List() ([]Entry, error) {
 	folders, err := readDir(s.Dir)
 	if err != nil {
@@ -144,8 +147,9 @@ func (s *Store) revisions(name string) (list []string, err error) {
 	return list, err
 }
 
-// Find returns the entry for "org/name" or "org/name@revision". The revision may be shortened, or be the branch or tag
-// that was fetched, such as "main". If the store has no such model, the error is ErrNotStored.
+// Find returns the entry for "org/name" or "org/name@revision". The revision
+// may be shortened, or be the branch or tag that was fetched, such as "main".
+// If the store has no such model, the error is ErrNotStored.
 func (s *Store) Find(name string) (Entry, error) {
 	name, wanted, err := splitName(name)
 	if err != nil {
@@ -171,7 +175,8 @@ var ErrNotStored = errors.New("not in the cache")
 
 const minAbbreviation = 4
 
-// Verify reads all files of a bundle, and returns an error for each file that is damaged or missing.
+// Verify reads all files of a bundle, and returns an error for each file that
+// is damaged or missing.
 func (e Entry) Verify(ctx context.Context) ([]error, error) {
 	switch {
 	case e.Problem != nil:
@@ -182,7 +187,8 @@ func (e Entry) Verify(ctx context.Context) ([]error, error) {
 	return slices.Collect(e.Manifest.problems(ctx, e.Dir)), ctx.Err()
 }
 
-// Remove deletes a stored model and its unfinished downloads. It returns the removed entry.
+// Remove deletes a stored model and its unfinished downloads. It returns
+// the removed entry.
 func (s *Store) Remove(ctx context.Context, name string) (Entry, error) {
 	if name == BuiltInName {
 		return Entry{}, fmt.Errorf("model %s is part of the program and cannot be removed", name)
@@ -212,7 +218,8 @@ var (
 	revisionPattern = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
 )
 
-// CheckName returns an error if a name is not valid for the hub and the store: "org/name", or "name" alone.
+// CheckName returns an error if a name is not valid for the hub and the store:
+// "org/name", or "name" alone.
 func CheckName(name string) error {
 	if len(name) > 200 || !namePattern.MatchString(name) || strings.Contains(name, "..") ||
 		strings.Contains(strings.Replace(name, "/", "", 1), "--") {

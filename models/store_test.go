@@ -171,7 +171,8 @@ func TestSeveralRevisions(t *testing.T) {
 	}
 }
 
-// Whoever changes a model waits for those that do, and a name that leads elsewhere is refused.
+// Whoever changes a model waits for those that do, and a name that leads
+// elsewhere is refused.
 func TestStoreNames(t *testing.T) {
 	store := newStore(t)
 	folder := filepath.Join(store.Dir, "org--tiny")

@@ -10,35 +10,41 @@ import (
 	"infill/internal/safetensors"
 )
 
-// Tensor says where in the file the elements of a weight are, row-major and little-endian.
+// Tensor says where in the file the elements of a weight are, row-major
+// and little-endian.
 type Tensor = safetensors.Tensor
 
-// Tensor returns the weight with the given name, or false if there is none. Names are those of today's reference
-// implementation (see Config.Layout). If the bundle lacks the name, Tensor looks for an older name of the same weight:
-// gamma or beta of the first BERT checkpoints for a LayerNorm, or the head's bias for the decoder's.
+// Tensor returns the weight with the given name, or false if there is none.
+// Names are those of today's reference implementation (see Config.Layout). If
+// the bundle lacks the name, Tensor looks for an older name of the same weight:
+// gamma or beta of the first BERT checkpoints for a LayerNorm, or the head's
+// bias for the decoder's.
 func (b *Bundle) Tensor(name string) (Tensor, bool) {
-	if t, ok := b.weights.Tensor(name); ok {
+	t, ok := b.weights.Tensor(name)
+	if ok {
 		return t, true
 	}
 	for _, old := range [][2]string{
 		{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"},
 		{"predictions.decoder.bias", "predictions.bias"}, {"lm_head.decoder.bias", "lm_head.bias"},
 	} {
-		if stem, found := strings.CutSuffix(name, old[0]); found {
+		stem, found := strings.CutSuffix(name, old[0])
+		if found {
 			return b.weights.Tensor(stem + old[1])
 		}
 	}
 	return Tensor{}, false
 }
 
-// checkWeights returns an error if the weights do not fit the config. It ignores tensors that the graph does not read
-// (a pooler, position ids).
+// checkWeights returns an error if the weights do not fit the config. It
+// ignores tensors that the graph does not read (a pooler, position ids).
 func (b *Bundle) checkWeights() error {
 	if err := b.untie(); err != nil {
 		return err
 	}
 	body, head := b.Config.tensors()
-	// Check the head first: a sentence encoder or a classifier may differ elsewhere too, but lacks the head.
+	// Check the head first: a sentence encoder or a classifier may differ
+	// elsewhere too, but lacks the head.
 	for _, want := range head {
 		if _, ok := b.Tensor(want.Name); !ok {
 			return fmt.Errorf(
@@ -62,8 +68,9 @@ func (b *Bundle) checkWeights() error {
 	return nil
 }
 
-// untie makes the model use the stored output matrix if it differs from the word embeddings, even if config.json ties
-// both. The reference implementation does so since transformers 5.
+// untie makes the model use the stored output matrix if it differs from the
+// word embeddings, even if config.json ties both. The reference implementation
+// does so since transformers 5.
 func (b *Bundle) untie() error {
 	c := b.Config
 	c.TieWordEmbeddings = false
@@ -76,7 +83,8 @@ func (b *Bundle) untie() error {
 	// The middle is enough, because matrices that were trained apart differ in every row.
 	middle := func(t Tensor) ([]byte, error) {
 		size := min(t.Length, 1<<20)
-		t.Offset, t.Length = t.Offset+(t.Length-size)/2, size
+		t.Offset += (t.Length - size) / 2
+		t.Length = size
 		return t.Bytes()
 	}
 	first, firstErr := middle(words)

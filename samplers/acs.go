@@ -1,15 +1,18 @@
-// ACS is DMALA whose step size and balance follow a cycle: Pynadath, Bhattacharya, Hariharan and Zhang, "Gradient-based
-// Discrete Sampling with Automatic Cyclical Scheduling" (NeurIPS 2024). Large steps with a greedy balance find modes,
-// small ones explore them:
+// ACS is DMALA whose step size and balance follow a cycle: Pynadath,
+// Bhattacharya, Hariharan and Zhang, "Gradient-based Discrete Sampling with
+// Automatic Cyclical Scheduling" (NeurIPS 2024). Large steps with a greedy
+// balance find modes, small ones explore them:
 //
 //	α_k = max(α_min, α_max/2 (1 + cos(π k/s))),  k = 0..s-1 within a cycle
 //	β_k = (β_0 - ½)/2 cos(π k/s) + (β_0 + ½)/2
 //
-// Target: π exactly, since each step by itself leaves π invariant. The steps of a cycle differ, so average over whole
-// cycles. The state counts its steps and so knows its place in the cycle. Cost: one energy and gradient a step.
+// Target: π exactly, since each step by itself leaves π invariant. The steps of
+// a cycle differ, so average over whole cycles. The state counts its steps and
+// so knows its place in the cycle. Cost: one energy and gradient a step.
 //
-// Step size: α_max in the convention of the package, which is twice that of the paper's binary formula. This file
-// leaves out the paper's search for a good cycle (algorithm 2).
+// Step size: α_max in the convention of the package, which is twice that of the
+// paper's binary formula. This file leaves out the paper's search for a good
+// cycle (algorithm 2).
 
 package samplers
 
@@ -47,7 +50,8 @@ func (s *cyclicalSettings) register(f *flag.FlagSet) {
 }
 
 func (s *cyclicalSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
-	largest, smallest := float64(s.stepSize), float64(s.smallest)
+	largest := float64(s.stepSize)
+	smallest := float64(s.smallest)
 	if !(smallest <= largest && largest <= math.MaxFloat64) {
 		return nil, fmt.Errorf("%s: steps from %v to %v in a cycle: both must be finite, the first not the larger",
 			name, smallest, largest)

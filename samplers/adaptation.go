@@ -7,8 +7,10 @@ import (
 	"infill/internal/logmath"
 )
 
-// An adaptation tunes a kernel by the results of its steps. It acts only in a warm-up, because a chain whose parameters
-// depend on its past has no stationary law. m must be a mover of the kind for which the adaptation was made.
+// An adaptation tunes a kernel by the results of its steps. It acts only
+// in a warm-up, because a chain whose parameters depend on its past has
+// no stationary law. m must be a mover of the kind for which the
+// adaptation was made.
 type adaptation interface {
 	// begin starts the adaptation before the first step, and may set the tuned parameter.
 	begin(m mover, state *State) error
@@ -16,8 +18,9 @@ type adaptation interface {
 	adapt(m mover, state *State, info *Info, last bool) error
 }
 
-// aim is the mean acceptance rate that adaptations aim at: the asymptotic optimum of locally balanced proposals (Sun,
-// Dai and Schuurmans, Optimal Scaling for Locally Balanced Proposals in Discrete Spaces, NeurIPS 2022).
+// aim is the mean acceptance rate that adaptations aim at: the asymptotic
+// optimum of locally balanced proposals (Sun, Dai and Schuurmans, Optimal
+// Scaling for Locally Balanced Proposals in Discrete Spaces, NeurIPS 2022).
 const aim = 0.574
 
 // A stepSizer is a mover with a step size.
@@ -34,8 +37,9 @@ func checkStepSize(stepSize float64) error {
 	return nil
 }
 
-// stepSizeAdaptation tunes a step size α by dual averaging of log α: Hoffman and Gelman, "The No-U-Turn Sampler"
-// (JMLR 2014), section 3.2, equation 6, with their constants γ = 0.05, t₀ = 10, κ = 0.75. If the acceptance rate
+// stepSizeAdaptation tunes a step size α by dual averaging of log α: Hoffman
+// and Gelman, "The No-U-Turn Sampler" (JMLR 2014), section 3.2, equation 6,
+// with their constants γ = 0.05, t₀ = 10, κ = 0.75. If the acceptance rate
 // stays above aim for every α, α ends at its upper bound.
 type stepSizeAdaptation struct {
 	lowest, highest float64 // bounds of log α
@@ -47,15 +51,18 @@ type stepSizeAdaptation struct {
 
 var _ adaptation = (*stepSizeAdaptation)(nil)
 
-// newStepSizeAdaptation returns an adaptation that starts at stepSize, kept between lowest and highest.
+// newStepSizeAdaptation returns an adaptation that starts at stepSize, kept
+// between lowest and highest.
 func newStepSizeAdaptation(stepSize, lowest, highest float64) *stepSizeAdaptation {
 	start := math.Log(math.Min(math.Max(stepSize, lowest), highest))
-	// The paper's centre, log 10 ε₁, suits a search where too large steps cost little. Here the start is a guess,
-	// and errors in both directions are as likely.
+	// The paper's centre, log 10 ε₁, suits a search where too large steps
+	// cost little. Here the start is a guess, and errors in both
+	// directions are as likely.
 	return &stepSizeAdaptation{lowest: math.Log(lowest), highest: math.Log(highest), centre: start, average: start}
 }
 
-// tuneStepSize tunes α between 0.01, below which nothing moves, and 100, above which the penalty no longer matters.
+// tuneStepSize tunes α between 0.01, below which nothing moves, and 100, above
+// which the penalty no longer matters.
 func tuneStepSize(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 0.01, 100)
 }
@@ -65,7 +72,8 @@ func tuneContinuous(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 1e-6, 10)
 }
 
-// update takes the mean acceptance probability of one step over the chains, and returns the step size of the next step.
+// update takes the mean acceptance probability of one step over the chains, and
+// returns the step size of the next step.
 func (a *stepSizeAdaptation) update(acceptance float64) float64 {
 	const gamma, offset, kappa = 0.05, 10, 0.75
 	if math.IsNaN(acceptance) {
@@ -92,26 +100,29 @@ func (a *stepSizeAdaptation) adapt(m mover, _ *State, info *Info, last bool) err
 	return m.(stepSizer).setStepSize(stepSize)
 }
 
-// A jumper is a mover whose proposal multiplies the weight of every change of a slot by a factor τ. The discrete
-// Langevin proposal is such a proposal, with log τ = -1/α (τ above 1 corresponds to no α).
+// A jumper is a mover whose proposal multiplies the weight of every change of a
+// slot by a factor τ. The discrete Langevin proposal is such a proposal, with
+// log τ = -1/α (τ above 1 corresponds to no α).
 type jumper interface {
 	// logJump returns log τ in nats.
 	logJump() float64
 	// setLogTau changes log τ between two steps.
 	setLogTau(logTau float64) error
-	// jumpWeight returns Z, the mean over the chains of Σ_j Σ_{v≠θ_j} g(exp Δ_j(v)). A step makes about τZ jumps
-	// while jumps are rare.
+	// jumpWeight returns Z, the mean over the chains of Σ_j Σ_{v≠θ_j}
+	// g(exp Δ_j(v)). A step makes about τZ jumps while jumps are rare.
 	jumpWeight(state *State) float64
 }
 
-// jumpAdaptation tunes τ by the expected number n of jumps in a step, as in Sun et al., "Discrete Langevin Samplers
-// via Wasserstein Gradient Flow" (AISTATS 2023). It follows the code of the DISCS benchmark as intended there:
+// jumpAdaptation tunes τ by the expected number n of jumps in a step, as in Sun
+// et al., "Discrete Langevin Samplers via Wasserstein Gradient Flow" (AISTATS
+// 2023). It follows the code of the DISCS benchmark as intended there:
 //
 //	τ = n/Z at first, n = 3; after each step
 //	n ← τZ + 3 (acceptance - 0.574),  log τ ← max(log n, 0) - log Z
 //
-// The benchmark's code never stores the first τ, so that its samplers run at τ ≈ 1. This code stores the first τ,
-// and raises n to at least one jump before the logarithm. In the first 100 steps Z is computed at every step, and then
+// The benchmark's code never stores the first τ, so that its samplers run at
+// τ ≈ 1. This code stores the first τ, and raises n to at least one jump before
+// the logarithm. In the first 100 steps Z is computed at every step, and then
 // every 20 steps, as in the benchmark.
 type jumpAdaptation struct {
 	logZ float64

@@ -10,10 +10,12 @@ import (
 	"infill/internal/logmath"
 )
 
-// A Balance weighs a move of estimated energy difference Δ in a proposal by g(exp Δ) (Zanella, JASA 2020). The names
-// sqrt (√t, the papers' choice and the zero value), ratio (t/(1+t)), min (min(1, t)) and max (max(1, t)) satisfy g(t)
-// = t·g(1/t), that is, are locally balanced. A power t^β goes from locally balanced, β = ½, to globally balanced,
-// β = 1. For large vocabularies a power near 1 is better: with ½, improbable categories dominate.
+// A Balance weighs a move of estimated energy difference Δ in a proposal by
+// g(exp Δ) (Zanella, JASA 2020). The names sqrt (√t, the papers' choice and the
+// zero value), ratio (t/(1+t)), min (min(1, t)) and max (max(1, t)) satisfy
+// g(t) = t·g(1/t), that is, are locally balanced. A power t^β goes from locally
+// balanced, β = ½, to globally balanced, β = 1. For large vocabularies a power
+// near 1 is better: with ½, improbable categories dominate.
 type Balance struct {
 	rule balanceRule
 	beta float64 // the exponent of the power rule; 0 means ½
@@ -32,9 +34,11 @@ const (
 // BalanceNames lists the names that Balance.Set reads. Set also reads numbers.
 func BalanceNames() []string { return []string{"sqrt", "ratio", "min", "max"} }
 
-// Set reads a name of [BalanceNames] or a power from 0.5 to 1. The text of its error completes `"x" is not ...`.
+// Set reads a name of [BalanceNames] or a power from 0.5 to 1. The text of its
+// error completes `"x" is not ...`.
 func (b *Balance) Set(text string) error {
-	if i := slices.Index(BalanceNames(), text); i >= 0 {
+	i := slices.Index(BalanceNames(), text)
+	if i >= 0 {
 		*b = Balance{rule: balanceRule(i)}
 		return nil
 	}

@@ -349,7 +349,8 @@ func TestTransitionMatrix(t *testing.T) {
 	}
 }
 
-// checkReached checks that steps lead from the first state to every other; by detailed balance, they lead back.
+// checkReached checks that steps lead from the first state to every other; by
+// detailed balance, they lead back.
 func checkReached(t *testing.T, p [][]float64) {
 	t.Helper()
 	reached := []int{0}

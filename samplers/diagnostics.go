@@ -10,14 +10,16 @@ import (
 	"infill/internal/logmath"
 )
 
-// EffectiveSampleSize estimates how many independent draws the draws of one scalar are worth; draws is [chains][draws].
-// The estimate is C·n/τ for C chains of n draws. Here τ = -1 + 2 Σ_k (ρ_2k + ρ_2k+1), up to the first pair that
-// is not positive (Geyer, Practical Markov Chain Monte Carlo, 1992), and at least 1/log₁₀(C·n). The
-// autocorrelations ρ are of all chains (Vehtari et al., Bayesian Analysis 2021, section 3.2), so chains that disagree
-// lower the result. Antithetic chains may be worth more than C·n draws.
+// EffectiveSampleSize estimates how many independent draws the draws of one
+// scalar are worth; draws is [chains][draws]. The estimate is C·n/τ for C
+// chains of n draws. Here τ = -1 + 2 Σ_k (ρ_2k + ρ_2k+1), up to the first pair
+// that is not positive (Geyer, Practical Markov Chain Monte Carlo, 1992), and
+// at least 1/log₁₀(C·n). The autocorrelations ρ are of all chains (Vehtari et
+// al., Bayesian Analysis 2021, section 3.2), so chains that disagree lower the
+// result. Antithetic chains may be worth more than C·n draws.
 //
-// The result is NaN if a chain has fewer than 4 draws, if chains differ in length, if a draw is not finite, or if all
-// draws are equal.
+// The result is NaN if a chain has fewer than 4 draws, if chains differ in
+// length, if a draw is not finite, or if all draws are equal.
 func EffectiveSampleSize(draws [][]float64) float64 {
 	c, n := shape(draws)
 	if n < 4 {
@@ -49,7 +51,8 @@ func EffectiveSampleSize(draws [][]float64) float64 {
 				mean += slow[i][lag] / float64(c)
 			}
 		}
-		// The autocovariances divide by n, but within divides by n-1: bring both to the same scale.
+		// The autocovariances divide by n, but within divides by n-1: bring
+		// both to the same scale.
 		return 1 - (within-mean*float64(n)/float64(n-1))/total
 	}
 	tau := -1.0
@@ -69,7 +72,8 @@ func EffectiveSampleSize(draws [][]float64) float64 {
 	return size / math.Max(tau, 1/math.Log10(size))
 }
 
-// autocovariance returns the autocovariance of x at a lag, divided by n (which makes the sequence positive definite).
+// autocovariance returns the autocovariance of x at a lag, divided by n (which
+// makes the sequence positive definite).
 func autocovariance(x []float64, mean float64, lag int) float64 {
 	sum := 0.0
 	for t, v := range x[lag:] {
@@ -78,12 +82,14 @@ func autocovariance(x []float64, mean float64, lag int) float64 {
 	return sum / float64(len(x))
 }
 
-// maxDirectLag is the lag from which the autocovariances of all lags are computed together. Smaller lags cost less one
-// by one. It is even because the loop over lags takes pairs that begin with an even lag.
+// maxDirectLag is the lag from which the autocovariances of all lags are
+// computed together. Smaller lags cost less one by one. It is even because the
+// loop over lags takes pairs that begin with an even lag.
 const maxDirectLag = 64
 
-// autocovariances returns the autocovariances of each chain at all lags, [chains][lags]. It uses the fast Fourier
-// transform of a chain with at least as many zeros appended, so that the chain's end does not meet its start.
+// autocovariances returns the autocovariances of each chain at all lags,
+// [chains][lags]. It uses the fast Fourier transform of a chain with at least
+// as many zeros appended, so that the chain's end does not meet its start.
 func autocovariances(draws [][]float64, means []float64) [][]float64 {
 	all := make([][]float64, len(draws))
 	n := len(draws[0])
@@ -91,7 +97,8 @@ func autocovariances(draws [][]float64, means []float64) [][]float64 {
 	for size < 2*n {
 		size *= 2
 	}
-	transform, padded := fourier.NewFFT(size), make([]float64, size)
+	transform := fourier.NewFFT(size)
+	padded := make([]float64, size)
 	for i, chain := range draws {
 		clear(padded)
 		for t, v := range chain {
@@ -107,10 +114,12 @@ func autocovariances(draws [][]float64, means []float64) [][]float64 {
 	return all
 }
 
-// SplitRHat returns the potential scale reduction √(var⁺/W) with every chain cut in two halves (Gelman et al.,
-// Bayesian Data Analysis, 3rd ed., section 11.4); draws is [chains][draws]. The halves agree if the result is near 1,
-// and do not agree if it is above 1.01. An odd length loses its middle draw. The result is NaN as in
-// EffectiveSampleSize, and +Inf if the draws within each half are all equal but the halves differ.
+// SplitRHat returns the potential scale reduction √(var⁺/W) with every chain
+// cut in two halves (Gelman et al., Bayesian Data Analysis, 3rd ed., section
+// 11.4); draws is [chains][draws]. The halves agree if the result is near 1,
+// and do not agree if it is above 1.01. An odd length loses its middle draw.
+// The result is NaN as in EffectiveSampleSize, and +Inf if the draws within
+// each half are all equal but the halves differ.
 func SplitRHat(draws [][]float64) float64 {
 	_, n := shape(draws)
 	half := n / 2
@@ -130,8 +139,8 @@ func SplitRHat(draws [][]float64) float64 {
 	return math.Sqrt(float64(half-1)/float64(half) + between/within)
 }
 
-// shape returns the number of chains and of draws in each. n is 0 if the chains differ in length or hold a value that
-// is not finite.
+// shape returns the number of chains and of draws in each. n is 0 if the chains
+// differ in length or hold a value that is not finite.
 func shape(draws [][]float64) (chains, n int) {
 	if len(draws) == 0 {
 		return 0, 0
@@ -150,7 +159,8 @@ func shape(draws [][]float64) (chains, n int) {
 	return len(draws), n
 }
 
-// Acceptance counts accepted proposals and changed slots over the steps of a run. Its zero value is ready to use.
+// Acceptance counts accepted proposals and changed slots over the steps of a
+// run. Its zero value is ready to use.
 type Acceptance struct {
 	steps    int
 	accepted []int
@@ -172,18 +182,21 @@ func (a *Acceptance) Observe(info *Info) {
 	}
 }
 
-// Rate returns the fraction of accepted proposals, with its standard error from the spread between chains. The fraction
-// is NaN before the first step, and the error is NaN for fewer than two chains.
+// Rate returns the fraction of accepted proposals, with its standard error from
+// the spread between chains. The fraction is NaN before the first step, and the
+// error is NaN for fewer than two chains.
 func (a *Acceptance) Rate() (mean, standardError float64) {
 	return perStep(a.accepted, a.steps)
 }
 
-// ChangedSlots returns the mean number of slots that a step changes in a chain. Its error is as in [Acceptance.Rate].
+// ChangedSlots returns the mean number of slots that a step changes in a chain.
+// Its error is as in [Acceptance.Rate].
 func (a *Acceptance) ChangedSlots() (mean, standardError float64) {
 	return perStep(a.changed, a.steps)
 }
 
-// perStep takes the error from the spread between chains, which are independent. The steps of a chain are not.
+// perStep takes the error from the spread between chains, which are
+// independent. The steps of a chain are not.
 func perStep(counts []int, steps int) (mean, standardError float64) {
 	rates := make([]float64, len(counts))
 	for c, n := range counts {
@@ -193,8 +206,9 @@ func perStep(counts []int, steps int) (mean, standardError float64) {
 	return mean, stat.StdErr(deviation, float64(len(rates)))
 }
 
-// MeanAndError returns the mean over chains and its standard error. The error is nil for a single chain. It comes from
-// the spread between chains, because chains are independent and the states of a chain are not.
+// MeanAndError returns the mean over chains and its standard error. The error
+// is nil for a single chain. It comes from the spread between chains, because
+// chains are independent and the states of a chain are not.
 func MeanAndError(byChain []float64) (mean float64, standardError *float64) {
 	mean, deviation := stat.MeanStdDev(byChain, nil)
 	if len(byChain) < 2 {

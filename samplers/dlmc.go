@@ -1,23 +1,28 @@
-// DLMC is the discrete Langevin Monte Carlo of Sun et al., "Discrete Langevin Samplers via Wasserstein Gradient Flow"
-// (AISTATS 2023), with the Metropolis–Hastings test. Every slot follows a continuous-time chain for a time τ. This
-// chain is locally balanced at ν_j = softmax(Δ_j), the gradient's estimate of the slot's conditional. With w_v =
-// g(exp Δ_j(v)) for v ≠ θ_j,
+// DLMC is the discrete Langevin Monte Carlo of Sun et al., "Discrete Langevin
+// Samplers via Wasserstein Gradient Flow" (AISTATS 2023), with the
+// Metropolis–Hastings test. Every slot follows a continuous-time chain for a
+// time τ. This chain is locally balanced at ν_j = softmax(Δ_j), the gradient's
+// estimate of the slot's conditional. With w_v = g(exp Δ_j(v)) for v ≠ θ_j,
 //
 //	interpolate:  q_j(v) ∝ ν_j(v) (1 - exp(-τ w_v / ν_j(v)))
 //	euler:        q_j(v) ∝ τ w_v
 //	staying:      q_j(θ_j) ∝ max(1 - Σ_{v≠θ_j} q_j(v), ν_j(θ_j))
 //
-// each normalised over the slot's categories, as in the DISCS benchmark. For large τ, interpolate draws from ν_j.
+// each normalised over the slot's categories, as in the DISCS benchmark. For
+// large τ, interpolate draws from ν_j.
 //
-// dmala-adaptive is the adaptive discrete Langevin sampler of the DISCS benchmark (Goshvadi et al., NeurIPS 2023), as
-// intended there. It is DMALA, but the weight of a change is τ instead of exp(-1/α):
+// dmala-adaptive is the adaptive discrete Langevin sampler of the DISCS
+// benchmark (Goshvadi et al., NeurIPS 2023), as intended there. It is DMALA,
+// but the weight of a change is τ instead of exp(-1/α):
 //
 //	q_j(v) ∝ τ w_v,  q_j(θ_j) ∝ 1
 //
-// Target: π exactly. While a warm-up sets τ by the number of jumps in a step, there is no stationary law. Step size
-// of dlmc and dlmc-euler: the time τ, in units of jumps per unit weight, not the α of the package. Step size of
-// dmala-adaptive: α with log τ = -1/α, infinite if the warm-up found τ ≥ 1. These samplers take no
-// preconditioner, because all slots have the same weight. Cost: one energy and gradient a step.
+// Target: π exactly. While a warm-up sets τ by the number of jumps in a step,
+// there is no stationary law. Step size of dlmc and dlmc-euler: the time τ, in
+// units of jumps per unit weight, not the α of the package. Step size of
+// dmala-adaptive: α with log τ = -1/α, infinite if the warm-up found τ ≥ 1.
+// These samplers take no preconditioner, because all slots have the same
+// weight. Cost: one energy and gradient a step.
 
 package samplers
 
@@ -76,7 +81,8 @@ func (s *dlmcSettings) mover(name string, target Target, shared *rand.Rand) (mov
 		return nil, err
 	}
 	k := &dlmc{informed: engine, solver: s.solver, balance: s.balance}
-	engine.proposer, engine.scorer = k, k
+	engine.proposer = k
+	engine.scorer = k
 	return k, k.setStepSize(float64(s.stepSize))
 }
 
@@ -116,7 +122,8 @@ func (k *dlmc) setLogTau(logTau float64) error {
 // jumpWeight implements [jumper].
 func (k *dlmc) jumpWeight(state *State) float64 {
 	gradient := state.own.(*surroundings).gradient
-	slots, wide := len(k.categories), width(k.categories)
+	slots := len(k.categories)
+	wide := width(k.categories)
 	sum := 0.0
 	for i, current := range state.Positions {
 		row := gradient[i*wide : i*wide+k.categories[i%slots]]
@@ -129,7 +136,8 @@ func (k *dlmc) jumpWeight(state *State) float64 {
 	return sum / float64(state.Chains())
 }
 
-// auxiliary returns log ν(θ_j), the log-probability of the current category by the softmax; 0 for dmala-adaptive.
+// auxiliary returns log ν(θ_j), the log-probability of the current category by
+// the softmax; 0 for dmala-adaptive.
 func (k *dlmc) auxiliary(_, current int, gradient []float64) float64 {
 	if k.solver == langevin {
 		return 0
@@ -149,7 +157,8 @@ func (k *dlmc) logWeights(logStay float64, slot, current int, gradient []float64
 	}
 }
 
-// logRelax returns log(1 - exp(-e^x)), the log of the completed part of an exponential relaxation.
+// logRelax returns log(1 - exp(-e^x)), the log of the completed part of an
+// exponential relaxation.
 func logRelax(x float64) float64 {
 	if x < -20 {
 		// 1 - exp(-y) is y to 9 digits, and y itself may underflow.
@@ -158,7 +167,8 @@ func logRelax(x float64) float64 {
 	return math.Log(-math.Expm1(-math.Exp(x)))
 }
 
-// outside returns the log of the factor τ of a move, or 0 if the weights of the solver already contain τ.
+// outside returns the log of the factor τ of a move, or 0 if the weights of the
+// solver already contain τ.
 func (k *dlmc) outside() float64 {
 	if k.solver == interpolate {
 		return 0
@@ -166,11 +176,13 @@ func (k *dlmc) outside() float64 {
 	return k.logTau
 }
 
-// stay returns the log weights of the current category and of all categories, given leave, that of all others.
+// stay returns the log weights of the current category and of all categories,
+// given leave, that of all others.
 func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64) {
 	if k.solver != langevin {
 		logStay = at.weights.auxiliary[at.chain*len(k.categories)+slot]
-		if rest := 1 - math.Exp(leave); rest > 0 {
+		rest := 1 - math.Exp(leave)
+		if rest > 0 {
 			logStay = math.Max(math.Log(rest), logStay)
 		}
 	}
@@ -178,7 +190,8 @@ func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64)
 }
 
 func (k *dlmc) propose(at place, to []int, src source) float64 {
-	logq, outside := 0.0, k.outside()
+	logq := 0.0
+	outside := k.outside()
 	for j, total := range at.totals() {
 		leave := total + outside
 		logStay, logAll := k.stay(at, j, leave)
@@ -193,7 +206,8 @@ func (k *dlmc) propose(at place, to []int, src source) float64 {
 }
 
 func (k *dlmc) logReverse(at place, to []int) float64 {
-	logq, outside := 0.0, k.outside()
+	logq := 0.0
+	outside := k.outside()
 	for j, total := range at.totals() {
 		logStay, logAll := k.stay(at, j, total+outside)
 		if to[j] == at.position[j] {
@@ -219,14 +233,16 @@ func dlmcEntry() entry {
 
 func dlmcEulerEntry() entry {
 	e := dlmcEntry()
-	e.Name, e.Title = "dlmc-euler", "discrete Langevin Monte Carlo, forward Euler"
+	e.Name = "dlmc-euler"
+	e.Title = "discrete Langevin Monte Carlo, forward Euler"
 	e.settings = func() settings { return &dlmcSettings{solver: euler, stepSize: 1} }
 	return e
 }
 
 func adaptiveDMALAEntry() entry {
 	e := dlmcEntry()
-	e.Name, e.Title = "dmala-adaptive", "DMALA with an adapted number of jumps"
+	e.Name = "dmala-adaptive"
+	e.Title = "DMALA with an adapted number of jumps"
 	e.Paper = "Goshvadi et al., DISCS: A Benchmark for Discrete Sampling, NeurIPS 2023"
 	e.settings = func() settings { return &dlmcSettings{solver: langevin, stepSize: 0.2} }
 	return e

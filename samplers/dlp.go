@@ -1,20 +1,25 @@
-// DLP is the discrete Langevin proposal of Zhang, Liu and Liu, "A Langevin-like Sampler for Discrete Distributions"
-// (ICML 2022), for categorical slots (equation 2 and appendix B). All slots move at once:
+// DLP is the discrete Langevin proposal of Zhang, Liu and Liu, "A Langevin-like
+// Sampler for Discrete Distributions" (ICML 2022), for categorical slots
+// (equation 2 and appendix B). All slots move at once:
 //
 //	q_j(v | θ) ∝ exp(log g(exp Δ_j(v)) - [v ≠ θ_j] / (α g_j))
 //	Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j]
 //
-// where g is the balancing function (in the papers the square root, so ½Δ). g_j is the slot's preconditioner as in
-// section 6 of the paper; appendix H writes g_j².
+// where g is the balancing function (in the papers the square root, so
+// ½Δ). g_j is the slot's preconditioner as in section 6 of the paper;
+// appendix H writes g_j².
 //
-// DULA (unadjusted) takes every proposal. It has its own stationary law, which tends to π as α → 0 when U is
-// quadratic (theorem 5.1). DMALA accepts by Metropolis–Hastings (equation 3) and targets π exactly.
+// DULA (unadjusted) takes every proposal. It has its own stationary law, which
+// tends to π as α → 0 when U is quadratic (theorem 5.1). DMALA accepts by
+// Metropolis–Hastings (equation 3) and targets π exactly.
 //
-// Step size: α > 0, or +Inf for no penalty. Staying has logit 0, so changing a slot costs 1/α nats. With a stochastic
-// gradient (the setting terms), DMALA takes the gradient of one random subset of terms at both ends of a step. So it
-// stays exact, at two evaluations a step.
+// Step size: α > 0, or +Inf for no penalty. Staying has logit 0, so changing a
+// slot costs 1/α nats. With a stochastic gradient (the setting terms), DMALA
+// takes the gradient of one random subset of terms at both ends of a step. So
+// it stays exact, at two evaluations a step.
 //
-// Cost: one energy and gradient a step. This file leaves out the binary and ordinal forms over one derivative per slot.
+// Cost: one energy and gradient a step. This file leaves out the binary and
+// ordinal forms over one derivative per slot.
 
 package samplers
 
@@ -68,13 +73,15 @@ func newDLP(name string, target Target, s *langevinSettings, shared *rand.Rand) 
 		return nil, err
 	}
 	k := &dlp{informed: engine, preconditioner: preconditioner, penalty: make([]float64, len(preconditioner))}
-	engine.proposer, engine.scorer = k, balanced{s.balance}
+	engine.proposer = k
+	engine.scorer = balanced{s.balance}
 	return k, k.setStepSize(float64(s.stepSize))
 }
 
 func (k *dlp) stepSize() float64 { return k.alpha }
 
-// setStepSize changes only the penalty. The weights known so far stay valid, because they do not contain the penalty.
+// setStepSize changes only the penalty. The weights known so far stay valid,
+// because they do not contain the penalty.
 func (k *dlp) setStepSize(stepSize float64) error {
 	if err := checkStepSize(stepSize); err != nil {
 		return err
@@ -116,7 +123,8 @@ const (
 	nearExp       = "its own law, near exp(U) for a small step size"
 )
 
-// langevinOnText sets balance to 1: over 30,000 categories, chains hardly move with the papers' square root.
+// langevinOnText sets balance to 1: over 30,000 categories, chains hardly move
+// with the papers' square root.
 func langevinOnText() *OnText {
 	return &OnText{[]Assignment{{"balance", "1"}, {"step-size", "5"}}, "local"}
 }

@@ -1,17 +1,20 @@
-// D-SVGD: Han, Ding, Liu, Torresani, Peng and Liu, "Stein Variational Inference for Discrete Distributions" (AISTATS
-// 2020). The chains are n particles z that move together, and binary slots are the signs of z. The particles follow the
+// D-SVGD: Han, Ding, Liu, Torresani, Peng and Liu, "Stein Variational Inference
+// for Discrete Distributions" (AISTATS 2020). The chains are n particles z that
+// move together, and binary slots are the signs of z. The particles follow the
 // gradient-free Stein direction with a smooth surrogate s,
 //
 //	w_a ∝ s(z_a)/p(z_a),  p(z) ∝ N(z; 0, I) exp(U([z > 0]))
 //	φ(z_b) = Σ_a w_a (k(z_a, z_b) ∇log s(z_a) + ∇_{z_a} k(z_a, z_b))
 //	k(z, z') = exp(-|z - z'|²/(2h)),  h = median |z_a - z_b|² / (2 log(n+1))
 //
-// by the steps of Adam. Nothing in a step is random. More particles represent π better. A particle is no Markov chain:
-// its path depends on all other particles, so results depend on the batch.
+// by the steps of Adam. Nothing in a step is random. More particles represent π
+// better. A particle is no Markov chain: its path depends on all other
+// particles, so results depend on the batch.
 //
-// Step size: the rate of Adam, 0.01 by default, not the α of the package. Smoothing: t of the surrogate, 2 by default.
-// Cost: one energy and one relaxed gradient for each particle and step, and O(n² m) for the kernel k. Particles with
-// the same start stay together, so give them different starts.
+// Step size: the rate of Adam, 0.01 by default, not the α of the package.
+// Smoothing: t of the surrogate, 2 by default. Cost: one energy and one relaxed
+// gradient for each particle and step, and O(n² m) for the kernel k. Particles
+// with the same start stay together, so give them different starts.
 
 package samplers
 
@@ -38,12 +41,15 @@ var (
 )
 
 func (k *steinDescent) transition(ctx context.Context, state *State, _ []source, info *Info) error {
-	n, slots := state.Chains(), state.Slots()
+	n := state.Chains()
+	slots := state.Slots()
 	info.reset(n, slots)
 	known := k.known(state)
 	if len(k.weight) != n {
-		k.surrogates, k.weight = make([]float64, n), make([]float64, n)
-		k.distance, k.sorted = make([]float64, n*n), make([]float64, n*n)
+		k.surrogates = make([]float64, n)
+		k.weight = make([]float64, n)
+		k.distance = make([]float64, n*n)
+		k.sorted = make([]float64, n*n)
 		k.direction = make([]float64, n*slots)
 	}
 	// known holds the score at z, but no surrogate energy: surrogate computes both.
@@ -68,7 +74,8 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 	}
 	info.Cost = Cost{Energies: n, Gradients: n}
 	for c := range n {
-		lo, hi := c*slots, (c+1)*slots
+		lo := c * slots
+		hi := (c + 1) * slots
 		if !logmath.Finite(k.energy[c]) ||
 			slices.ContainsFunc(k.z[lo:hi], func(z float64) bool { return !logmath.Finite(z) }) {
 			info.LogAcceptance[c] = math.Inf(-1)

@@ -10,7 +10,8 @@ import (
 	"infill/samplers"
 )
 
-// DMALA samples a lattice of 25 spins. The mean of a spin lies within 3 standard errors of the exact one.
+// DMALA samples a lattice of 25 spins. The mean of a spin lies within 3
+// standard errors of the exact one.
 func Example() {
 	ctx := context.Background()
 	target, err := targets.NewIsing(5, 5, 0, 0.3)

@@ -128,7 +128,8 @@ func (f *forward) first(ctx context.Context) error {
 		if failed != nil {
 			return failed
 		}
-		if n := len(s.cumulative); n > 0 {
+		n := len(s.cumulative)
+		if n > 0 {
 			total += math.Exp(law.LogWeight) * s.cumulative[n-1]
 		}
 		f.starts = append(f.starts, s)
@@ -144,7 +145,8 @@ func (f *forward) first(ctx context.Context) error {
 func (f *forward) begin(i int) {
 	stream := f.streams[i]
 	number := DrawCumulative(f.weights, stream)
-	law, s := &f.laws[number], &f.starts[number]
+	law := &f.laws[number]
+	s := &f.starts[number]
 	k := DrawCumulative(s.cumulative, stream)
 	d := draw{law: number, depth: 1, state: law.open(), logp: law.LogWeight + s.logp[k]}
 	d.state[law.Order[0]] = s.choices[k]
@@ -295,7 +297,8 @@ func (f *forward) cumulative(choices []int, logp []float32, slot int) ([]float64
 // temperature.
 func (f *forward) norm(logp []float32) float64 {
 	highest := float64(slices.Max(logp))
-	sum, powers := 0.0, 0.0
+	sum := 0.0
+	powers := 0.0
 	for _, l := range logp {
 		sum += math.Exp(float64(l) - highest)
 		powers += math.Exp((float64(l) - highest) / f.temperature)

@@ -106,7 +106,8 @@ func TestDrawOfSeveralLaws(t *testing.T) {
 	checkDraws(t, laws, 1, []int{4, 4})
 }
 
-// TestDrawEnds lets room end before all draws are done, and refuses laws that allow nothing.
+// TestDrawEnds lets room end before all draws are done, and refuses laws
+// that allow nothing.
 func TestDrawEnds(t *testing.T) {
 	stream := rand.New(rand.NewPCG(9, 7))
 	target := &tables{categories: []int{3, 3}, rows: map[string][]float32{},

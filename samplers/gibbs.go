@@ -2,13 +2,16 @@
 //
 //	j ~ Uniform,  θ_j ~ p(· | θ_{-j})
 //
-// With a masked language model this is the sampler of Wang and Cho, "BERT has a Mouth, and It Must Speak" (2019). A
-// masked language model's conditionals are not those of any joint distribution (the authors' correction). The chain
-// then has no exact joint target: its stationary law depends on the order of the slots and is not exp(U). With the
-// conditionals of π, the chain targets π exactly.
+// With a masked language model this is the sampler of Wang and Cho, "BERT has
+// a Mouth, and It Must Speak" (2019). A masked language model's conditionals
+// are not those of any joint distribution (the authors' correction). The
+// chain then has no exact joint target: its stationary law depends on the
+// order of the slots and is not exp(U). With the conditionals of π, the chain
+// targets π exactly.
 //
-// There is no step size and no rejection. Cost: one conditional a step and no energy. State.Energy of a moved chain is
-// NaN until [State.Evaluate]. If a conditional is NaN or forbids every category, the chain stays where it is.
+// There is no step size and no rejection. Cost: one conditional a step and no
+// energy. State.Energy of a moved chain is NaN until [State.Evaluate]. If a
+// conditional is NaN or forbids every category, the chain stays where it is.
 
 package samplers
 
@@ -43,7 +46,8 @@ func (k *gibbs) start(_ context.Context, state *State) error {
 }
 
 func (k *gibbs) transition(ctx context.Context, state *State, sources []source, info *Info) error {
-	chains, wide := state.Chains(), width(k.categories)
+	chains := state.Chains()
+	wide := width(k.categories)
 	info.reset(chains, len(k.categories))
 	if len(k.slots) != chains {
 		k.slots = make([]int, chains)
@@ -59,7 +63,8 @@ func (k *gibbs) transition(ctx context.Context, state *State, sources []source, 
 	info.Cost.Conditionals += chains
 	copy(info.Proposal, state.Positions)
 	for c, src := range sources {
-		j, position := k.slots[c], state.Position(c)
+		j := k.slots[c]
+		position := state.Position(c)
 		logp := k.logp[c*wide : c*wide+k.categories[j]]
 		total := logmath.LogSumExp(logp)
 		if !logmath.Finite(total) {
@@ -68,7 +73,8 @@ func (k *gibbs) transition(ctx context.Context, state *State, sources []source, 
 		}
 		before := position[j]
 		info.proposal(c)[j] = drawLog(src, logp, total, k.weight)
-		if info.move(c, state, state.Energy[c]); position[j] != before {
+		info.move(c, state, state.Energy[c])
+		if position[j] != before {
 			state.Energy[c] = math.NaN()
 		}
 	}

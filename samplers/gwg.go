@@ -1,12 +1,15 @@
-// GWG is Gibbs with gradients of Grathwohl et al., "Oops I Took A Gradient" (ICML 2021), algorithm 1 in its categorical
-// form. One slot moves. A pair (slot, category) is drawn from all pairs that change the state,
+// GWG is Gibbs with gradients of Grathwohl et al., "Oops I Took A Gradient"
+// (ICML 2021), algorithm 1 in its categorical form. One slot moves. A pair
+// (slot, category) is drawn from all pairs that change the state,
 //
 //	q(j, v | θ) ∝ g(exp Δ_j(v)),  v ≠ θ_j,  Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j]
 //
-// with g the balancing function (in the paper the square root), and accepted by Metropolis–Hastings. The current
-// category cannot be drawn; the authors' code only lowers its logit by 1.
+// with g the balancing function (in the paper the square root), and accepted by
+// Metropolis–Hastings. The current category cannot be drawn; the authors' code
+// only lowers its logit by 1.
 //
-// Target: π exactly. There is no step size. Cost: one energy and gradient a step. gwgx.go moves several slots a step.
+// Target: π exactly. There is no step size. Cost: one energy and gradient a
+// step. gwgx.go moves several slots a step.
 
 package samplers
 
@@ -37,7 +40,8 @@ func (s *gwgSettings) mover(name string, target Target, shared *rand.Rand) (move
 	if err != nil {
 		return nil, err
 	}
-	k.proposer, k.scorer = gwg{}, balanced{s.balance}
+	k.proposer = gwg{}
+	k.scorer = balanced{s.balance}
 	return k, nil
 }
 

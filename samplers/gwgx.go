@@ -1,12 +1,14 @@
-// GWG-X is Gibbs with gradients with several slots a step: GWG-X of Grathwohl et al., "Oops I Took A Gradient" (ICML
-// 2021), appendix D.2. From one gradient at θ, X slots are drawn independently, so that a slot may be drawn twice.
+// GWG-X is Gibbs with gradients with several slots a step: GWG-X of Grathwohl
+// et al., "Oops I Took A Gradient" (ICML 2021), appendix D.2. From one gradient
+// at θ, X slots are drawn independently, so that a slot may be drawn twice.
 // Every drawn slot gets one new category:
 //
 //	P(j) ∝ Σ_{v≠θ_j} g(exp Δ_j(v)),  p(v | j) ∝ g(exp Δ_j(v))
 //	q(draws, θ' | θ) = Π_r P(j_r) · Π_{j drawn} p(θ'_j | j)
 //
-// The drawn slots j_r are an auxiliary variable, the same for the way back. Metropolis–Hastings accepts or rejects
-// the slots and θ' together. On binary slots this is the authors' sampler. For more categories it is the natural
+// The drawn slots j_r are an auxiliary variable, the same for the way back.
+// Metropolis–Hastings accepts or rejects the slots and θ' together. On binary
+// slots this is the authors' sampler. For more categories it is the natural
 // extension; the authors do not give theirs.
 //
 // Target: π exactly. There is no step size. Cost: one energy and gradient a step.
@@ -33,7 +35,8 @@ var (
 	_ proposer = (*gwgX)(nil)
 )
 
-// radiusSettings are the settings of samplers that move several slots a step, up to the number radius.
+// radiusSettings are the settings of samplers that move several slots a step,
+// up to the number radius.
 type radiusSettings struct {
 	radius slotCount
 	gwgSettings
@@ -54,7 +57,8 @@ func (s *radiusSettings) mover(name string, target Target, shared *rand.Rand) (m
 	if err != nil {
 		return nil, err
 	}
-	k.proposer, k.scorer = s.make(k, radius), balanced{s.balance}
+	k.proposer = s.make(k, radius)
+	k.scorer = balanced{s.balance}
 	return k.proposer.(mover), nil
 }
 
@@ -76,7 +80,8 @@ func (k *gwgX) propose(at place, to []int, src source) float64 {
 	logq := 0.0
 	for r := range drawn {
 		j := at.drawSlot(totals, total, src)
-		drawn[r], moved[j] = j, true
+		drawn[r] = j
+		moved[j] = true
 		logq += totals[j] - total
 	}
 	for j, m := range moved {

@@ -1,13 +1,15 @@
-// HB is the Hamming ball sampler of Titsias and Yau (JASA 2017): HB-X-Y. In each step, a block of X slots is chosen
-// uniformly. H(u) holds the states that differ from u in at most Y slots of the block and nowhere else:
+// HB is the Hamming ball sampler of Titsias and Yau (JASA 2017): HB-X-Y. In
+// each step, a block of X slots is chosen uniformly. H(u) holds the states that
+// differ from u in at most Y slots of the block and nowhere else:
 //
 //	u ~ Uniform(H(θ)),  θ' ∝ exp(U) on H(u)
 //
-// For a given block every ball H(u) has the same size. So the pair (θ, u) has a joint law with margin π, and both
-// draws are Gibbs steps of this law.
+// For a given block every ball H(u) has the same size. So the pair (θ, u) has a
+// joint law with margin π, and both draws are Gibbs steps of this law.
 //
-// Target: π exactly, on any target: no gradient is needed. There is no step size and no rejection. Cost: the energies
-// of a whole ball a step. States whose energy is NaN or infinite count as forbidden.
+// Target: π exactly, on any target: no gradient is needed. There is no step
+// size and no rejection. Cost: the energies of a whole ball a step. States
+// whose energy is NaN or infinite count as forbidden.
 
 package samplers
 
@@ -56,15 +58,19 @@ func (s *ballSettings) register(f *flag.FlagSet) {
 func (s *ballSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
 	k := &hammingBall{target: target, categories: target.Categories()}
 	var err error
-	if k.block, err = s.block.of("block", len(k.categories)); err != nil {
+	k.block, err = s.block.of("block", len(k.categories))
+	if err != nil {
 		return nil, err
 	}
-	if k.radius = k.block; !s.whole {
-		if k.radius, err = s.radius.of("radius", k.block); err != nil {
+	k.radius = k.block
+	if !s.whole {
+		k.radius, err = s.radius.of("radius", k.block)
+		if err != nil {
 			return nil, err
 		}
 	}
-	if n := largestBall(k.categories, k.block, k.radius); n > maxListed {
+	n := largestBall(k.categories, k.block, k.radius)
+	if n > maxListed {
 		return nil, fmt.Errorf("%s would evaluate up to %.3g states a step and chain: take smaller blocks or fewer "+
 			"categories, up to %d", name, n, maxListed)
 	}
@@ -74,9 +80,12 @@ func (s *ballSettings) mover(name string, target Target, _ *rand.Rand) (mover, e
 	return k, nil
 }
 
-// largestBall returns an upper bound of the number of states in a ball. It counts the widest slot for every slot.
+// largestBall returns an upper bound of the number of states in a ball. It
+// counts the widest slot for every slot.
 func largestBall(categories []int, block, radius int) float64 {
-	others, size, term := float64(width(categories)-1), 1.0, 1.0
+	others := float64(width(categories) - 1)
+	size := 1.0
+	term := 1.0
 	for r := 1; r <= radius; r++ {
 		term *= others * float64(block-r+1) / float64(r)
 		size += term
@@ -91,7 +100,8 @@ func (k *hammingBall) start(ctx context.Context, state *State) error {
 func (k *hammingBall) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	slots := len(k.categories)
 	info.reset(state.Chains(), slots)
-	k.states, k.from = k.states[:0], k.from[:0]
+	k.states = k.states[:0]
+	k.from = k.from[:0]
 	for c, src := range sources {
 		k.from = append(k.from, len(k.states)/slots)
 		chooseSlots(k.slots, k.order, src)
@@ -117,20 +127,23 @@ func (k *hammingBall) transition(ctx context.Context, state *State, sources []so
 
 // recentre moves base to a state drawn uniformly from the ball around base.
 func (k *hammingBall) recentre(src source) {
-	slots, before := len(k.categories), len(k.states)
+	slots := len(k.categories)
+	before := len(k.states)
 	k.list(k.slots, k.radius)
 	u := before + slots*src.index((len(k.states)-before)/slots)
 	copy(k.base, k.states[u:u+slots])
 	k.states = k.states[:before]
 }
 
-// list appends to k.states every state that differs from base in at most radius of the given slots.
+// list appends to k.states every state that differs from base in at most radius
+// of the given slots.
 func (k *hammingBall) list(slots []int, radius int) {
 	if len(slots) == 0 || radius == 0 {
 		k.states = append(k.states, k.base...)
 		return
 	}
-	j, rest := slots[0], slots[1:]
+	j := slots[0]
+	rest := slots[1:]
 	current := k.base[j]
 	k.list(rest, radius)
 	for v := range k.categories[j] {

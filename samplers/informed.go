@@ -10,13 +10,14 @@ import (
 	"infill/internal/logmath"
 )
 
-// informed is the engine of every kernel that proposes from a gradient. If it is adjusted, it accepts proposals by
-// Metropolis–Hastings:
+// informed is the engine of every kernel that proposes from a gradient. If it
+// is adjusted, it accepts proposals by Metropolis–Hastings:
 //
 //	A(θ → θ') = min(1, exp(U(θ') - U(θ)) q(θ|θ') / q(θ'|θ))
 //
-// It evaluates the target once a step, at the proposals of all chains. Energy, gradient and proposal weights at the
-// present positions are kept with the state.
+// It evaluates the target once a step, at the proposals of all chains.
+// Energy, gradient and proposal weights at the present positions are
+// kept with the state.
 type informed struct {
 	target     GradientTarget
 	categories []int
@@ -44,12 +45,14 @@ type informed struct {
 	decideFn   func(chain int)
 }
 
-// A proposer makes the proposals of an informed kernel. Both methods work on one chain, and may be called for several
-// chains at once.
+// A proposer makes the proposals of an informed kernel. Both methods work on
+// one chain, and may be called for several chains at once.
 type proposer interface {
-	// propose writes a proposal to the slice to, which holds the present position before. It returns log q(to | at).
+	// propose writes a proposal to the slice to, which holds the present
+	// position before. It returns log q(to | at).
 	propose(at place, to []int, src source) float64
-	// logReverse returns log q(to | at). at is the proposal, and to is the position from which the proposal came.
+	// logReverse returns log q(to | at). at is the proposal, and to is the
+	// position from which the proposal came.
 	logReverse(at place, to []int) float64
 }
 
@@ -62,7 +65,8 @@ type place struct {
 	scorer   scorer
 }
 
-// draw draws a new category for a slot by the weights. The current category is never drawn.
+// draw draws a new category for a slot by the weights. The current
+// category is never drawn.
 func (p place) draw(slot int, src source) int {
 	return p.weights.draw(p.chain, p.scorer, slot, p.position[slot], p.gradient, src)
 }
@@ -80,7 +84,8 @@ func (p place) drawSlot(logWeight []float64, total float64, src source) int {
 	return drawLog(src, logWeight, total, p.weights.scratch(p.chain, len(logWeight)))
 }
 
-// newInformed makes an engine. It uses the gradient of a random subset of that many terms, or of all terms if terms is
+// newInformed makes an engine. It uses the gradient of a random subset of that
+// many terms, or of all terms if terms is
 // 0. The caller sets proposer and scorer.
 func newInformed(name string, target Target, terms count, shared *rand.Rand, adjusted bool) (*informed, error) {
 	k := &informed{categories: target.Categories(), adjusted: adjusted, cost: Cost{Gradients: 1}}
@@ -93,7 +98,9 @@ func newInformed(name string, target Target, terms count, shared *rand.Rand, adj
 	if err != nil {
 		return nil, err
 	}
-	k.measureFn, k.forwardFn, k.decideFn = k.measure, k.forward, k.decide
+	k.measureFn = k.measure
+	k.forwardFn = k.forward
+	k.decideFn = k.decide
 	return k, nil
 }
 
@@ -133,20 +140,22 @@ func (k *informed) start(ctx context.Context, state *State) error {
 // use makes state the state that the engine works on.
 func (k *informed) use(state *State) {
 	k.room(state.Chains())
-	k.state, k.known = state, state.own.(*surroundings)
+	k.state = state
+	k.known = state.own.(*surroundings)
 }
 
 func (k *informed) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains := state.Chains()
 	info.reset(chains, len(k.categories))
 	k.use(state)
-	k.by, k.info = sources, info
+	k.by = sources
+	k.info = info
 
 	known := k.known
 	terms := known.terms
 	if k.terms != nil && k.adjusted {
-		// Forward and reverse proposal use the same new subset. Given the subset, each step is an exact
-		// Metropolis–Hastings step.
+		// Forward and reverse proposal use the same new subset. Given the
+		// subset, each step is an exact Metropolis–Hastings step.
 		terms = k.terms.draw(terms)
 		known.measured = false
 		if err := k.evaluate(ctx, terms, state.Positions, k.energy, known.gradient); err != nil {
@@ -198,7 +207,8 @@ func (k *informed) room(chains int) {
 	k.weights = newNeighbourhood(k.categories, chains)
 	k.logForward = make([]float64, chains)
 	k.usable = make([]bool, chains)
-	if p, ok := k.proposer.(interface{ grow(chains int) }); ok {
+	p, ok := k.proposer.(interface{ grow(chains int) })
+	if ok {
 		p.grow(chains)
 	}
 }
@@ -206,10 +216,12 @@ func (k *informed) room(chains int) {
 // remeasure sums the weights around the state's positions.
 func (k *informed) remeasure() {
 	k.crew.each(k.state.Chains(), k.work(), k.measureFn)
-	k.known.measured, k.known.revision = true, k.revision
+	k.known.measured = true
+	k.known.revision = k.revision
 }
 
-// measure, forward and decide are the parts of a step for one chain: sum the weights, propose, and accept or reject.
+// measure, forward and decide are the parts of a step for one chain: sum the
+// weights, propose, and accept or reject.
 func (k *informed) measure(chain int) {
 	at := k.present(chain)
 	k.usable[chain] = at.weights.measure(chain, k.scorer, at.position, at.gradient)
@@ -226,7 +238,8 @@ func (k *informed) forward(chain int) {
 }
 
 func (k *informed) decide(chain int) {
-	from, to := k.present(chain), k.proposed(chain)
+	from := k.present(chain)
+	to := k.proposed(chain)
 	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] &&
 		logmath.Finite(k.energy[chain])
 
@@ -281,8 +294,8 @@ func newTermSampler(name string, target Target, size int, shared *rand.Rand) (Gr
 	return t, &termSampler{t, random{shared}, ascending(n), size}, nil
 }
 
-// draw writes a uniform subset to terms, ascending. The order of t.order before the draw does not matter, so draw never
-// restores it.
+// draw writes a uniform subset to terms, ascending. The order of t.order before
+// the draw does not matter, so draw never restores it.
 func (t *termSampler) draw(terms []int) []int {
 	for i := range t.size {
 		j := i + t.src.index(len(t.order)-i)

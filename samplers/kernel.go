@@ -11,24 +11,28 @@ import (
 	"infill/internal/logmath"
 )
 
-// A Kernel is the transition of one sampler over a batch of chains; [New] makes it. A kernel keeps scratch memory, so
-// only one goroutine at a time may use it.
+// A Kernel is the transition of one sampler over a batch of chains; [New]
+// makes it. A kernel keeps scratch memory, so only one goroutine at a
+// time may use it.
 type Kernel interface {
-	// Init makes the state of chains that start at positions, [chains × slots]. It returns an error if the energy at a
-	// start is not finite.
+	// Init makes the state of chains that start at positions, [chains × slots].
+	// It returns an error if the energy at a start is not finite.
 	Init(ctx context.Context, positions []int) (*State, error)
-	// Step advances every chain by one transition. streams holds one stream for each chain. Step overwrites info. After
-	// an error, the state is as it was before the step; with a stochastic gradient, at least its chains have not moved.
+	// Step advances every chain by one transition. streams holds one stream
+	// for each chain. Step overwrites info. After an error, the state is as
+	// it was before the step; with a stochastic gradient, at least its
+	// chains have not moved.
 	Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error
 }
 
-// State is the present state of a batch of chains, with the values that the kernel knows there. If you change a
-// position or the target, make a new state with Kernel.Init.
+// State is the present state of a batch of chains, with the values that the
+// kernel knows there. If you change a position or the target, make a new state
+// with Kernel.Init.
 type State struct {
 	// Positions holds the state θ of every chain, [chains × slots].
 	Positions []int
-	// Energy is U at the positions in nats, [chains]. If a kernel that needs no energies has moved a chain, its energy
-	// is NaN until [State.Evaluate].
+	// Energy is U at the positions in nats, [chains]. If a kernel that needs no
+	// energies has moved a chain, its energy is NaN until [State.Evaluate].
 	Energy []float64
 
 	kernel *kernel // the kernel that made the state
@@ -57,8 +61,9 @@ func (s *State) Evaluate(ctx context.Context, target Target) error {
 
 // Info describes one step, for diagnostics.
 type Info struct {
-	// LogAcceptance has the log of each chain's Metropolis–Hastings ratio, [chains]. It may be above 0. It is 0 for
-	// kernels that accept every proposal, and -Inf for proposals that cannot be accepted.
+	// LogAcceptance has the log of each chain's Metropolis–Hastings ratio,
+	// [chains]. It may be above 0. It is 0 for kernels that accept every
+	// proposal, and -Inf for proposals that cannot be accepted.
 	LogAcceptance []float64
 	Accepted      []bool // whether the proposal was accepted, [chains]
 	Proposal      []int  // [chains × slots]
@@ -104,7 +109,8 @@ func (i *Info) proposal(chain int) []int {
 	return i.Proposal[chain*slots : (chain+1)*slots]
 }
 
-// settle accepts or rejects a chain's proposal, of energy U, by ratio, in log. The kernel updates State.own itself.
+// settle accepts or rejects a chain's proposal, of energy U, by ratio, in log.
+// The kernel updates State.own itself.
 func (i *Info) settle(chain int, state *State, energy, ratio float64, src source) {
 	if math.IsNaN(ratio) {
 		ratio = math.Inf(-1)
@@ -117,14 +123,17 @@ func (i *Info) settle(chain int, state *State, energy, ratio float64, src source
 
 // move sets a chain's position to its proposal.
 func (i *Info) move(chain int, state *State, energy float64) {
-	position, to := state.Position(chain), i.proposal(chain)
-	i.Accepted[chain], i.Changed[chain] = true, changes(position, to)
+	position := state.Position(chain)
+	to := i.proposal(chain)
+	i.Accepted[chain] = true
+	i.Changed[chain] = changes(position, to)
 	copy(position, to)
 	state.Energy[chain] = energy
 }
 
-// meanAcceptance returns the mean over the chains of min(1, acceptance ratio), which is less noisy than the accepted
-// fraction. It returns NaN if there are no chains.
+// meanAcceptance returns the mean over the chains of
+// min(1, acceptance ratio), which is less noisy than the accepted fraction.
+// It returns NaN if there are no chains.
 func (i *Info) meanAcceptance() float64 {
 	sum := 0.0
 	for _, l := range i.LogAcceptance {
@@ -146,10 +155,11 @@ func changes(before, after []int) int {
 
 // A mover is the part of a kernel in which samplers differ.
 type mover interface {
-	// start prepares a new state for the first step: it sets the energies, as far as the sampler needs them, and
-	// State.own.
+	// start prepares a new state for the first step: it sets the energies, as
+	// far as the sampler needs them, and State.own.
 	start(ctx context.Context, state *State) error
-	// transition does the work of Kernel.Step, with a source for the random decisions of each chain.
+	// transition does the work of Kernel.Step, with a source for the random
+	// decisions of each chain.
 	transition(ctx context.Context, state *State, sources []source, info *Info) error
 }
 
@@ -199,7 +209,8 @@ func (k *kernel) Step(ctx context.Context, state *State, streams []*rand.Rand, i
 	return k.transition(ctx, state, k.sources, info)
 }
 
-// evaluate is mover.start for samplers that need energies. It returns an error if an energy is not finite.
+// evaluate is mover.start for samplers that need energies. It returns an error
+// if an energy is not finite.
 func evaluate(ctx context.Context, target Target, s *State) error {
 	if err := target.Energy(ctx, s.Positions, s.Energy); err != nil {
 		return err
@@ -217,7 +228,8 @@ func checkStart(energy []float64) error {
 	return nil
 }
 
-// leaveOpen is mover.start for samplers that need no energies. It sets all energies to NaN.
+// leaveOpen is mover.start for samplers that need no energies. It sets all
+// energies to NaN.
 func leaveOpen(s *State) {
 	for c := range s.Energy {
 		s.Energy[c] = math.NaN()

@@ -26,8 +26,8 @@ func TestPreconditionerIsAStepSizeOfTheSlot(t *testing.T) {
 	}
 }
 
-// The binary form of appendix A, algorithm 2: flip with probability e/(1 + e), e = exp(-½ U'(2θ - 1) - 1/(2α)); and
-// the one-hot form with twice the α.
+// The binary form of appendix A, algorithm 2: flip with probability e/(1 + e),
+// e = exp(-½ U'(2θ - 1) - 1/(2α)); and the one-hot form with twice the α.
 func TestBinaryForm(t *testing.T) {
 	target := machine(t)
 	w := newWorld(t, target)

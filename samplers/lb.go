@@ -1,12 +1,14 @@
-// LB-1 is the locally balanced sampler of Zanella, "Informed proposals for local MCMC in discrete spaces" (JASA 2020),
-// with window 1, as in the discrete Langevin paper. It is Gibbs with gradients, but with exact energy differences
+// LB-1 is the locally balanced sampler of Zanella, "Informed proposals for
+// local MCMC in discrete spaces" (JASA 2020), with window 1, as in the discrete
+// Langevin paper. It is Gibbs with gradients, but with exact energy differences
 // instead of the gradient's estimates:
 //
 //	q(j, v | θ) ∝ g(exp(U(θ with slot j := v) - U(θ))),  v ≠ θ_j
 //
-// Target: π exactly, on any target: no gradient is needed. There is no step size. Cost of a step: the energies of the
-// proposal and of its Σ_j (K_j - 1) neighbours. The energies around the present position are known from the step
-// before.
+// Target: π exactly, on any target: no gradient is needed. There is no step
+// size. Cost of a step: the energies of the proposal and of its
+// Σ_j (K_j - 1) neighbours. The energies around the present position are
+// known from the step before.
 
 package samplers
 
@@ -29,16 +31,19 @@ func (s *lbSettings) mover(name string, target Target, _ *rand.Rand) (mover, err
 	if err != nil {
 		return nil, err
 	}
-	k.proposer, k.scorer = gwg{}, balanced{s.balance}
+	k.proposer = gwg{}
+	k.scorer = balanced{s.balance}
 	k.cost = Cost{Energies: 1 + exact.neighbours}
 	return k, nil
 }
 
-// evaluationBatch is the largest number of states in one call of a target, for kernels that list states.
+// evaluationBatch is the largest number of states in one call of a target, for
+// kernels that list states.
 const evaluationBatch = 4096
 
-// differences is a target whose gradient at a category of a slot is the energy of the state with this category in the
-// slot. So the differences of its gradient are exact energy differences.
+// differences is a target whose gradient at a category of a slot is the energy
+// of the state with this category in the slot. So the differences of its
+// gradient are exact energy differences.
 type differences struct {
 	Target
 	neighbours int // the number of neighbours of a state
@@ -55,17 +60,21 @@ func newDifferences(target Target) *differences {
 	return d
 }
 
-// EnergyGradient writes U to energy, and U of every neighbour to gradient. It writes -Inf for a neighbour whose energy
-// is NaN or infinite, because such a proposal is rejected.
+// EnergyGradient writes U to energy, and U of every neighbour to gradient. It
+// writes -Inf for a neighbour whose energy is NaN or infinite, because such a
+// proposal is rejected.
 func (d *differences) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	if err := d.Energy(ctx, states, energy); err != nil {
 		return err
 	}
 	categories := d.Categories()
-	slots, wide := len(categories), width(categories)
-	d.states, d.entry = d.states[:0], d.entry[:0]
+	slots := len(categories)
+	wide := width(categories)
+	d.states = d.states[:0]
+	d.entry = d.entry[:0]
 	for i, current := range states {
-		chain, j := i/slots, i%slots
+		chain := i / slots
+		j := i % slots
 		for v := range categories[j] {
 			if v == current {
 				gradient[i*wide+v] = energy[chain]
@@ -102,7 +111,8 @@ func (d *differences) flush(ctx context.Context, gradient []float64) error {
 		}
 		gradient[d.entry[i]] = u
 	}
-	d.states, d.entry = d.states[:0], d.entry[:0]
+	d.states = d.states[:0]
+	d.entry = d.entry[:0]
 	return nil
 }
 

@@ -1,13 +1,16 @@
-// MLM-MH is Metropolis–Hastings with the conditionals of a masked language model as proposals: Goyal, Dyer and
-// Berg-Kirkpatrick, "Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings"
-// (ICLR 2022). A block B of slots (by default one) is chosen uniformly, opened, and drawn again, each slot by itself:
+// MLM-MH is Metropolis–Hastings with the conditionals of a masked language
+// model as proposals: Goyal, Dyer and Berg-Kirkpatrick, "Exposing the Implicit
+// Energy Networks behind Masked Language Models via Metropolis–Hastings" (ICLR
+// 2022). A block B of slots (by default one) is chosen uniformly, opened, and
+// drawn again, each slot by itself:
 //
 //	q(θ'_B | θ) = Π_{j∈B} p(θ'_j | θ_{-B})
 //	A = min(1, exp(U(θ') - U(θ)) q(θ_B | θ) / q(θ'_B | θ))
 //
-// Target: exp(U) exactly, whatever the conditionals are, if they do not depend on the open slots and give every
-// category a positive probability. There is no step size and no gradient. Cost: one conditional (of the whole block at
-// once) and one energy a step. A chain stays where it is if a conditional is NaN.
+// Target: exp(U) exactly, whatever the conditionals are, if they do not depend
+// on the open slots and give every category a positive probability. There is no
+// step size and no gradient. Cost: one conditional (of the whole block at once)
+// and one energy a step. A chain stays where it is if a conditional is NaN.
 
 package samplers
 
@@ -47,7 +50,8 @@ func (s *mlmSettings) register(f *flag.FlagSet) {
 func (s *mlmSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
 	k := &mlmMetropolis{target: target, categories: target.Categories()}
 	var err error
-	if k.block, err = s.block.of("block", len(k.categories)); err != nil {
+	k.block, err = s.block.of("block", len(k.categories))
+	if err != nil {
 		return nil, err
 	}
 	if k.block == 1 {
@@ -65,7 +69,8 @@ func (k *mlmMetropolis) start(ctx context.Context, state *State) error {
 }
 
 func (k *mlmMetropolis) transition(ctx context.Context, state *State, sources []source, info *Info) error {
-	chains, slots := state.Chains(), len(k.categories)
+	chains := state.Chains()
+	slots := len(k.categories)
 	info.reset(chains, slots)
 	k.room(chains)
 	for c, src := range sources {
@@ -133,7 +138,8 @@ func (k *mlmMetropolis) room(chains int) {
 	if len(k.energy) == chains {
 		return
 	}
-	slots, rows := len(k.categories), chains
+	slots := len(k.categories)
+	rows := chains
 	if k.block > 1 {
 		rows = chains * slots
 	}

@@ -6,22 +6,26 @@ import (
 	"infill/internal/logmath"
 )
 
-// blockSize is the number of categories in a block. Each block has a sum of weights, so that a draw reads one block
-// instead of a whole row.
+// blockSize is the number of categories in a block. Each block has a sum of
+// weights, so that a draw reads one block instead of a whole row.
 const blockSize = 256
 
-// A scorer gives the unnormalised log weight of moving one slot of one chain from its current category to another.
+// A scorer gives the unnormalised log weight of moving one slot of one chain
+// from its current category to another.
 type scorer interface {
-	// auxiliary returns a number that logWeights needs besides a slot's gradient, such as a normalising constant.
+	// auxiliary returns a number that logWeights needs besides a slot's
+	// gradient, such as a normalising constant.
 	auxiliary(slot, current int, gradient []float64) float64
-	// logWeights writes the log weights of the categories first, first+1 and so on to out. gradient is that of the
-	// slot. The weight of the current category is never used. A NaN or +Inf in gradient must give NaN or +Inf in out,
-	// which marks the state as unusable.
+	// logWeights writes the log weights of the categories first, first+1 and so
+	// on to out. gradient is that of the slot. The weight of the current
+	// category is never used. A NaN or +Inf in gradient must give NaN or +Inf
+	// in out, which marks the state as unusable.
 	logWeights(auxiliary float64, slot, current int, gradient []float64, first int, out []float64)
 }
 
-// neighbourhood holds, for each chain, the sums of the weights of all moves of a single slot, in blocks. Informed
-// proposals draw from these sums and normalise by them, so that a step needs only one pass over the gradient.
+// neighbourhood holds, for each chain, the sums of the weights of all moves of
+// a single slot, in blocks. Informed proposals draw from these sums and
+// normalise by them, so that a step needs only one pass over the gradient.
 type neighbourhood struct {
 	categories []int
 	width      int
@@ -49,7 +53,8 @@ func newNeighbourhood(categories []int, chains int) *neighbourhood {
 	}
 }
 
-// totals returns, for each slot of a chain, the log of the sum of the weights of its moves, [slots].
+// totals returns, for each slot of a chain, the log of the sum of the weights
+// of its moves, [slots].
 func (n *neighbourhood) totals(chain int) []float64 {
 	slots := len(n.categories)
 	return n.logTotal[chain*slots : (chain+1)*slots]
@@ -71,8 +76,8 @@ func (n *neighbourhood) row(gradient []float64, slot int) []float64 {
 	return gradient[slot*n.width : slot*n.width+n.categories[slot]]
 }
 
-// measure sums the weights around a chain's position. It reports whether the weights are usable: they are not if the
-// gradient holds a NaN or +Inf.
+// measure sums the weights around a chain's position. It reports whether the
+// weights are usable: they are not if the gradient holds a NaN or +Inf.
 func (n *neighbourhood) measure(chain int, score scorer, position []int, gradient []float64) bool {
 	usable := true
 	totals := n.totals(chain)
@@ -85,21 +90,22 @@ func (n *neighbourhood) measure(chain int, score scorer, position []int, gradien
 			first, length := n.block(slot, b)
 			out := n.scratch(chain, length)
 			score.logWeights(n.auxiliary[at], slot, current, row, first, out)
-			if i := current - first; i >= 0 && i < length {
+			i := current - first
+			if i >= 0 && i < length {
 				out[i] = math.Inf(-1)
 			}
 			logBlock[b] = logmath.LogSumExp(out)
 		}
 		totals[slot] = logmath.LogSumExp(logBlock)
-		// If the gradient at the current category is infinite, all other categories look forbidden, as where no move is
-		// possible.
+		// If the gradient at the current category is infinite, all other
+		// categories look forbidden, as where no move is possible.
 		usable = usable && totals[slot] < math.Inf(1) && logmath.Finite(row[current])
 	}
 	return usable
 }
 
-// draw draws a category other than current for a slot, with probability proportional to its weight. The slot's total
-// must be above -Inf.
+// draw draws a category other than current for a slot, with probability
+// proportional to its weight. The slot's total must be above -Inf.
 func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradient []float64, src source) int {
 	at := chain*len(n.categories) + slot
 	logBlock := n.logBlock[at*n.blocks : (at+1)*n.blocks]
@@ -113,7 +119,8 @@ func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradien
 	for i, l := range weight {
 		weight[i] = math.Exp(l - logBlock[b])
 	}
-	if i := current - first; i >= 0 && i < length {
+	i := current - first
+	if i >= 0 && i < length {
 		weight[i] = 0
 	}
 	return first + src.categorical(weight)
@@ -126,17 +133,19 @@ func (n *neighbourhood) logWeight(chain int, score scorer, slot, current, v int,
 	return out[0]
 }
 
-// adopt copies a chain's sums of weights from the neighbourhood from, so that they need not be computed again.
+// adopt copies a chain's sums of weights from the neighbourhood from, so that
+// they need not be computed again.
 func (n *neighbourhood) adopt(chain int, from *neighbourhood) {
 	slots := len(n.categories)
-	lo, hi := chain*slots, (chain+1)*slots
+	lo := chain * slots
+	hi := (chain + 1) * slots
 	copy(n.logTotal[lo:hi], from.logTotal[lo:hi])
 	copy(n.auxiliary[lo:hi], from.auxiliary[lo:hi])
 	copy(n.logBlock[lo*n.blocks:hi*n.blocks], from.logBlock[lo*n.blocks:hi*n.blocks])
 }
 
-// balanced is the scorer that weighs Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j], the gradient's estimate of an
-// energy difference, by a balancing function.
+// balanced is the scorer that weighs Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j], the
+// gradient's estimate of an energy difference, by a balancing function.
 type balanced struct{ balance Balance }
 
 func (balanced) auxiliary(int, int, []float64) float64 { return 0 }
@@ -156,7 +165,8 @@ func (s balanced) logWeights(_ float64, _, current int, gradient []float64, firs
 	}
 }
 
-// one returns the log weight of an energy difference. It returns +Inf for +Inf, so that the caller notices.
+// one returns the log weight of an energy difference. It returns +Inf for +Inf,
+// so that the caller notices.
 func (s balanced) one(delta float64) float64 {
 	if delta > math.MaxFloat64 {
 		return delta

@@ -1,15 +1,19 @@
-// This file has DULA and DMALA over numbers instead of one-hot vectors: the discrete Langevin proposal by equation 2 of
-// Zhang, Liu and Liu (ICML 2022), with one derivative per slot:
+// This file has DULA and DMALA over numbers instead of one-hot vectors: the
+// discrete Langevin proposal by equation 2 of Zhang, Liu and Liu (ICML 2022),
+// with one derivative per slot:
 //
 //	q_j(v | θ) ∝ exp(log g(exp(U'_j(θ) (v - θ_j))) - (v - θ_j)² / (2 α g_j))
 //
-// On slots of two categories with the values 0 and 1, this is the binary form of appendix A, algorithm 2: a slot flips
-// with probability sigmoid(-½ U'_j (2θ_j - 1) - 1/(2α)). On such slots, dula and dmala with twice the α are the
-// same chains.
+// On slots of two categories with the values 0 and 1, this is the binary form
+// of appendix A, algorithm 2: a slot flips with probability
+// sigmoid(-½ U'_j (2θ_j - 1) - 1/(2α)). On such slots, dula and dmala with
+// twice the α are the same chains.
 //
-// DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step size: α of the paper's equation 2,
-// where two neighbouring integers are at squared distance 1, half that of two one-hot vectors. On binary slots 0 and 1
-// this α is half the α of dula and dmala with the same penalty. Cost: one energy and derivative a step.
+// DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step
+// size: α of the paper's equation 2, where two neighbouring integers are at
+// squared distance 1, half that of two one-hot vectors. On binary slots 0 and 1
+// this α is half the α of dula and dmala with the same penalty. Cost: one
+// energy and derivative a step.
 
 package samplers
 
@@ -19,7 +23,8 @@ import (
 	"math/rand/v2"
 )
 
-// ordinal is a discrete Langevin kernel. Its scores contain the penalty, by the distance of two categories' numbers.
+// ordinal is a discrete Langevin kernel. Its scores contain the penalty, by the
+// distance of two categories' numbers.
 type ordinal struct {
 	*dlp
 	scores *ordinalScores
@@ -71,7 +76,8 @@ func (k *ordinal) setStepSize(stepSize float64) error {
 	return nil
 }
 
-// ordinalScores gives a move the log weight of the balance, minus the penalty by squared distance.
+// ordinalScores gives a move the log weight of the balance, minus the penalty
+// by squared distance.
 type ordinalScores struct {
 	balance Balance
 	values  [][]float64
@@ -81,15 +87,18 @@ type ordinalScores struct {
 func (*ordinalScores) auxiliary(int, int, []float64) float64 { return 0 }
 
 func (o *ordinalScores) logWeights(_ float64, slot, current int, gradient []float64, first int, out []float64) {
-	here, row, values := gradient[current], gradient[first:first+len(out)], o.values[slot]
+	here := gradient[current]
+	row := gradient[first : first+len(out)]
+	values := o.values[slot]
 	for i, g := range row {
 		d := values[first+i] - values[current]
 		out[i] = balanced{o.balance}.one(g-here) - o.price[slot]*d*d
 	}
 }
 
-// onLine gives an ordinal target a gradient over categories: at category v of slot j, with the number x_v, it is
-// U'_j·x_v. So differences are U'_j (x_v - x_θj).
+// onLine gives an ordinal target a gradient over categories: at category
+// v of slot j, with the number x_v, it is U'_j·x_v. So differences are
+// U'_j (x_v - x_θj).
 type onLine struct {
 	OrdinalTarget
 	derivative []float64
@@ -128,8 +137,12 @@ func ordinalDULAEntry() entry {
 
 func ordinalDMALAEntry() entry {
 	e := ordinalDULAEntry()
-	e.Name, e.Title = "dmala-ordinal", "discrete Metropolis-adjusted Langevin over numbers; its binary form"
-	e.Exact, e.Target, e.Tunes, e.adaptation = true, onlyExp, "step-size", tuneStepSize
+	e.Name = "dmala-ordinal"
+	e.Title = "discrete Metropolis-adjusted Langevin over numbers; its binary form"
+	e.Exact = true
+	e.Target = onlyExp
+	e.Tunes = "step-size"
+	e.adaptation = tuneStepSize
 	e.settings = func() settings { return &ordinalSettings{stepSize: 1, adjusted: true} }
 	return e
 }

@@ -1,18 +1,22 @@
-// PAFS is the fast path auxiliary sampler of Sun et al., "Path Auxiliary Proposal for MCMC in Discrete Space" (ICLR
-// 2022), without replacement as in the DISCS benchmark. From one gradient at θ, R slots are drawn one after another,
-// each from the slots not yet drawn. Each drawn slot gets a new category:
+// PAFS is the fast path auxiliary sampler of Sun et al., "Path Auxiliary
+// Proposal for MCMC in Discrete Space" (ICLR 2022), without replacement
+// as in the DISCS benchmark. From one gradient at θ, R slots are drawn
+// one after another, each from the slots not yet drawn. Each drawn slot
+// gets a new category:
 //
 //	P(j) ∝ Σ_{v≠θ_j} g(exp Δ_j(v)),  p(v | j) ∝ g(exp Δ_j(v))
 //	log q(path θ → θ') = Σ_r log P(j_r) - log(1 - Σ_{s<r} P(j_s)) + log p(θ'_{j_r} | j_r)
 //
-// The reverse path visits the same slots in the opposite order, with the gradient at θ'. The path is an auxiliary
-// variable: A = min(1, exp(U(θ') - U(θ)) q(reverse path) / q(path)).
+// The reverse path visits the same slots in the opposite order, with the
+// gradient at θ'. The path is an auxiliary variable: A =
+// min(1, exp(U(θ') - U(θ)) q(reverse path) / q(path)).
 //
-// A path of fixed length R always keeps, or always turns, the parity of binary slots. If the target has two or more
-// binary slots, the length is therefore R or R - 1 with equal chance. Then every state can be reached.
+// A path of fixed length R always keeps, or always turns, the parity of binary
+// slots. If the target has two or more binary slots, the length is therefore R
+// or R - 1 with equal chance. Then every state can be reached.
 //
-// Target: π exactly. There is no step size. The radius R takes its place, and a warm-up tunes it. Cost: one energy and
-// gradient a step.
+// Target: π exactly. There is no step size. The radius R takes its place, and a
+// warm-up tunes it. Cost: one energy and gradient a step.
 
 package samplers
 
@@ -49,7 +53,8 @@ func (k *pathAuxiliary) pathOf(chain int) []int {
 	return k.path[start : start+k.length[chain]]
 }
 
-// remaining returns a copy of the slots' log totals. The caller removes slots from the copy one by one.
+// remaining returns a copy of the slots' log totals. The caller removes slots
+// from the copy one by one.
 func (k *pathAuxiliary) remaining(at place) []float64 {
 	slots := len(k.categories)
 	left := k.left[at.chain*slots : (at.chain+1)*slots]
@@ -73,7 +78,8 @@ func (k *pathAuxiliary) propose(at place, to []int, src source) float64 {
 			continue
 		}
 		j := at.drawSlot(left, total, src)
-		path[r], left[j] = j, math.Inf(-1)
+		path[r] = j
+		left[j] = math.Inf(-1)
 		to[j] = at.draw(j, src)
 		logq += at.logWeight(j, to[j]) - total
 	}
@@ -95,7 +101,8 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 		left[j] = math.Inf(-1)
 	}
 	if dry && !math.IsInf(logmath.LogSumExp(left), -1) {
-		// The path ended early because no slot could move. The reverse path would not end early.
+		// The path ended early because no slot could move. The reverse path
+		// would not end early.
 		return math.Inf(-1)
 	}
 	return logq

@@ -1,10 +1,13 @@
-// RBM Gibbs is block Gibbs on a bipartite model: it draws all latent units given all slots, then all slots given all
-// latent units. The papers of discrete Langevin and of GWG use it as the ground truth on restricted Boltzmann machines:
+// RBM Gibbs is block Gibbs on a bipartite model: it draws all latent units
+// given all slots, then all slots given all latent units. The papers of
+// discrete Langevin and of GWG use it as the ground truth on restricted
+// Boltzmann machines:
 //
 //	h ~ Bernoulli(sigmoid(W v + a)),  v ~ Bernoulli(sigmoid(Wᵀ h + b))
 //
-// Target: π exactly. There is no step size, no rejection and no temperature. Cost: two passes over the weights,
-// counted as one conditional, and no energy. State.Energy of a moved chain is NaN until [State.Evaluate].
+// Target: π exactly. There is no step size, no rejection and no temperature.
+// Cost: two passes over the weights, counted as one conditional, and no energy.
+// State.Energy of a moved chain is NaN until [State.Evaluate].
 
 package samplers
 
@@ -37,7 +40,9 @@ func (k *latentGibbs) start(_ context.Context, state *State) error {
 }
 
 func (k *latentGibbs) transition(_ context.Context, state *State, sources []source, info *Info) error {
-	chains, slots, latents := state.Chains(), state.Slots(), k.target.Latents()
+	chains := state.Chains()
+	slots := state.Slots()
+	latents := k.target.Latents()
 	info.reset(chains, slots)
 	if len(k.latents) != chains*latents {
 		k.latents = make([]bool, chains*latents)
@@ -58,7 +63,8 @@ func (k *latentGibbs) transition(_ context.Context, state *State, sources []sour
 	}
 	info.Cost.Conditionals = chains
 	for c, energy := range state.Energy {
-		if info.move(c, state, energy); info.Changed[c] > 0 {
+		info.move(c, state, energy)
+		if info.Changed[c] > 0 {
 			state.Energy[c] = math.NaN()
 		}
 	}

@@ -15,7 +15,8 @@ type Description struct {
 	Interacting bool
 	Target      string // law to which the chain converges
 	Cost        string // evaluations in one step of one chain
-	// Conditionals reports whether the target must be a [ConditionalTarget] or a [MaskedConditionalTarget].
+	// Conditionals reports whether the target must be a [ConditionalTarget] or
+	// a [MaskedConditionalTarget].
 	Conditionals bool
 	Settings     []Setting // settings that a [Spec] can have, by name
 	Tunes        string    // the setting that a warm-up tunes; "" if there is none
@@ -28,11 +29,13 @@ type Setting struct {
 	Default    string // "" if no value means the same as leaving the setting out
 }
 
-// OnText says how to run a sampler on text, over tens of thousands of categories and with a language model's gradients.
+// OnText says how to run a sampler on text, over tens of thousands of
+// categories and with a language model's gradients.
 type OnText struct {
 	Settings []Assignment // settings that differ from the sampler's own defaults
-	// Gradient is the gradient that suits the sampler best: "local" (the direct term, which needs no backward pass) or
-	// "full". It is "" if the sampler uses no gradient.
+	// Gradient is the gradient that suits the sampler best: "local" (the direct
+	// term, which needs no backward pass) or "full". It is "" if the sampler
+	// uses no gradient.
 	Gradient string
 }
 
@@ -85,7 +88,8 @@ func find(name string) entry {
 	return entry{}
 }
 
-// Describe returns the description of a sampler, or the zero Description for an unknown name.
+// Describe returns the description of a sampler, or the zero Description for
+// an unknown name.
 func Describe(name string) Description {
 	e := find(name)
 	if e.settings != nil {

@@ -11,13 +11,14 @@ import (
 	"infill/internal/logmath"
 )
 
-// relaxation is the common part of the samplers by continuous relaxation. Slots are the signs of real numbers z ∈ R^m
-// with a normal prior. Under
+// relaxation is the common part of the samplers by continuous relaxation. Slots
+// are the signs of real numbers z ∈ R^m with a normal prior. Under
 //
 //	p(z) ∝ N(z; 0, I) exp(U([z > 0]))
 //
-// the law of [z > 0] is π. The gradient of log p is useless, because U([z > 0]) is constant almost everywhere. Moves
-// follow the surrogate s(z) = N(z; 0, I) exp(U(sigmoid(z/t))) instead.
+// the law of [z > 0] is π. The gradient of log p is useless, because U([z > 0])
+// is constant almost everywhere. Moves follow the surrogate s(z) = N(z; 0, I)
+// exp(U(sigmoid(z/t))) instead.
 type relaxation struct {
 	target    RelaxedTarget
 	epsilon   float64 // the step size
@@ -103,9 +104,13 @@ func (r *relaxation) start(ctx context.Context, state *State) error {
 
 // known returns the numbers kept with a state, and makes scratch memory for a step.
 func (r *relaxation) known(s *State) *relaxed {
-	if n := len(s.Positions); len(r.energy) != s.Chains() {
-		r.energy, r.discard = make([]float64, s.Chains()), make([]float64, s.Chains())
-		r.soft, r.z, r.score = make([]float64, n), make([]float64, n), make([]float64, n)
+	n := len(s.Positions)
+	if len(r.energy) != s.Chains() {
+		r.energy = make([]float64, s.Chains())
+		r.discard = make([]float64, s.Chains())
+		r.soft = make([]float64, n)
+		r.z = make([]float64, n)
+		r.score = make([]float64, n)
 	}
 	return s.own.(*relaxed)
 }
@@ -153,7 +158,8 @@ func (r *relaxation) evaluateProposals(ctx context.Context, info *Info) error {
 // settle accepts or rejects r.z of a chain, together with the chain's proposal in info.
 func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, src source) {
 	slots := state.Slots()
-	lo, hi := chain*slots, (chain+1)*slots
+	lo := chain * slots
+	hi := (chain + 1) * slots
 	if !logmath.Finite(r.energy[chain]) ||
 		slices.ContainsFunc(r.score[lo:hi], func(g float64) bool { return !logmath.Finite(g) }) {
 		ratio = math.Inf(-1)

@@ -24,7 +24,8 @@ func machine(t *testing.T) *targets.RBM {
 	return target
 }
 
-// dictated gives the normal numbers a test wants, accepts, and records the probability with which it would have.
+// dictated gives the normal numbers a test wants, accepts, and records the
+// probability with which it would have.
 type dictated struct {
 	source
 	normals []float64

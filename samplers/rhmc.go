@@ -1,15 +1,17 @@
-// R-HMC is relaxed Hamiltonian Monte Carlo, with which Grathwohl et al., "Oops I Took A Gradient" (ICML 2021), compare
-// their sampler. Binary slots are the signs of z. A momentum p ~ N(0, I) is drawn, and L leapfrog steps follow the
+// R-HMC is relaxed Hamiltonian Monte Carlo, with which Grathwohl et al., "Oops
+// I Took A Gradient" (ICML 2021), compare their sampler. Binary slots are the
+// signs of z. A momentum p ~ N(0, I) is drawn, and L leapfrog steps follow the
 // smooth surrogate s. The end is accepted against the target:
 //
 //	p ← p + ε/2 ∇log s(z);  z ← z + ε p;  p ← p + ε/2 ∇log s(z)
 //	A = min(1, exp(H(z, p) - H(z', p'))),  H = |p|²/2 + |z|²/2 - U([z > 0])
 //
-// The leapfrog map keeps volume and is its own inverse up to the sign of p, whatever field it follows. So the sampler
-// is exact for π over x = [z > 0].
+// The leapfrog map keeps volume and is its own inverse up to the sign of p,
+// whatever field it follows. So the sampler is exact for π over x = [z > 0].
 //
-// Step size: ε of a leapfrog step, 0.001 by default, not the α of the package. Smoothing: t of the surrogate, 0.1 by
-// default. Cost: one energy and L relaxed gradients a step. All slots must be binary.
+// Step size: ε of a leapfrog step, 0.001 by default, not the α of the package.
+// Smoothing: t of the surrogate, 0.1 by default. Cost: one energy and L relaxed
+// gradients a step. All slots must be binary.
 
 package samplers
 
@@ -28,7 +30,8 @@ var (
 )
 
 func (k *relaxedHMC) transition(ctx context.Context, state *State, sources []source, info *Info) error {
-	chains, slots := state.Chains(), state.Slots()
+	chains := state.Chains()
+	slots := state.Slots()
 	info.reset(chains, slots)
 	known := k.known(state)
 	if len(k.kinetic) != chains {
@@ -51,7 +54,8 @@ func (k *relaxedHMC) transition(ctx context.Context, state *State, sources []sou
 	}
 	info.Cost = Cost{Energies: chains, Gradients: chains * k.leapfrog}
 	for c, src := range sources {
-		lo, hi := c*slots, (c+1)*slots
+		lo := c * slots
+		hi := (c + 1) * slots
 		ratio := k.energy[c] - state.Energy[c] +
 			(squares(known.z[lo:hi])-squares(k.z[lo:hi])+k.kinetic[c]-squares(k.momentum[lo:hi]))/2
 		k.settle(c, state, info, ratio, src)

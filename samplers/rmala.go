@@ -1,12 +1,14 @@
-// R-MALA is relaxed Metropolis-adjusted Langevin, with which Grathwohl et al., "Oops I Took A Gradient" (ICML 2021),
-// compare their sampler. Binary slots are the signs of z. z takes Langevin steps along a smooth surrogate s, and each
+// R-MALA is relaxed Metropolis-adjusted Langevin, with which Grathwohl et al.,
+// "Oops I Took A Gradient" (ICML 2021), compare their sampler. Binary slots are
+// the signs of z. z takes Langevin steps along a smooth surrogate s, and each
 // step is accepted against the target p itself:
 //
 //	z' ~ N(z + ε ∇log s(z), 2ε I),  x = [z > 0]
 //	p(z) ∝ N(z; 0, I) exp(U(x)),  s(z) = N(z; 0, I) exp(U(sigmoid(z/t)))
 //
-// Target: π exactly, over x. Step size: ε of the continuous step, 0.001 by default, not the α of the package.
-// Smoothing: t, 0.1 by default. Cost: one energy and one relaxed gradient a step. All slots must be binary.
+// Target: π exactly, over x. Step size: ε of the continuous step, 0.001 by
+// default, not the α of the package. Smoothing: t, 0.1 by default. Cost: one
+// energy and one relaxed gradient a step. All slots must be binary.
 
 package samplers
 
@@ -20,7 +22,8 @@ var (
 )
 
 func (k relaxedMALA) transition(ctx context.Context, state *State, sources []source, info *Info) error {
-	chains, slots := state.Chains(), state.Slots()
+	chains := state.Chains()
+	slots := state.Slots()
 	info.reset(chains, slots)
 	known := k.known(state)
 	for i, z := range known.z {
@@ -34,7 +37,8 @@ func (k relaxedMALA) transition(ctx context.Context, state *State, sources []sou
 	}
 	info.Cost = Cost{Energies: chains, Gradients: chains}
 	for c, src := range sources {
-		lo, hi := c*slots, (c+1)*slots
+		lo := c * slots
+		hi := (c + 1) * slots
 		ratio := k.energy[c] - state.Energy[c] + (squares(known.z[lo:hi])-squares(k.z[lo:hi]))/2 +
 			k.logMove(k.z[lo:hi], k.score[lo:hi], known.z[lo:hi]) -
 			k.logMove(known.z[lo:hi], known.score[lo:hi], k.z[lo:hi])
@@ -43,7 +47,8 @@ func (k relaxedMALA) transition(ctx context.Context, state *State, sources []sou
 	return nil
 }
 
-// logMove returns the log density of a Langevin step, up to a constant. score is ∇log s at from.
+// logMove returns the log density of a Langevin step, up to a constant. score
+// is ∇log s at from.
 func (k relaxedMALA) logMove(from, score, to []float64) float64 {
 	sum := 0.0
 	for i, z := range from {

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/check"
+	"infill/internal/parallel"
 	"infill/internal/targets"
 )
 
@@ -356,6 +359,42 @@ func TestParallelChainsWalkTheSamePaths(t *testing.T) {
 			t.Errorf("chain %d differs alone:\n%s", c, d)
 		}
 	}
+}
+
+// brokenSource panics at its n-th number.
+type brokenSource struct {
+	rand.Source
+	left int
+}
+
+func (s *brokenSource) Uint64() uint64 {
+	s.left--
+	if s.left < 0 {
+		panic("no more numbers")
+	}
+	return s.Source.Uint64()
+}
+
+// TestParallelPanic: a panic on any goroutine of a step is one of the caller,
+// which says where it was. The kernel can be used further.
+func TestParallelPanic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	table := check.Must(targets.NewTable([]int{40, 50, 30}, rand.New(rand.NewPCG(2, 2)), targets.TableOptions{}))(t)
+	kernel := makeKernel(t, "dmala:step-size=1", table)
+	streams := Streams(4, "wide", 300)
+	state := started(t, kernel, RandomPositions(table, streams))
+	check.OK(t, advance(t.Context(), kernel, state, streams, 1, nil))
+	for _, broken := range []int{0, 150, 299} {
+		some := slices.Clone(streams)
+		some[broken] = rand.New(&brokenSource{rand.NewPCG(1, 1), 2})
+		err := parallel.Safely(func() error { return advance(t.Context(), kernel, state, some, 1, nil) })
+		var p *parallel.Panic
+		if !errors.As(err, &p) || p.Value != "no more numbers" || !strings.HasPrefix(p.Place, "samplers/") ||
+			!strings.Contains(string(p.Stack), "brokenSource") {
+			t.Errorf("chain %d: %v", broken, err)
+		}
+	}
+	check.OK(t, advance(t.Context(), kernel, state, streams, 1, nil))
 }
 
 // A step allocates nothing once the kernel has seen its batch.

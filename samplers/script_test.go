@@ -131,8 +131,9 @@ func advance(ctx context.Context, k Kernel, state *State, streams []*rand.Rand, 
 	return nil
 }
 
-// transitionMatrix is the exact transition matrix of a kernel's own step, row by row over the states of e. Rows of
-// states where the kernel cannot start are zero.
+// transitionMatrix is the exact transition matrix of a kernel's own
+// step, row by row over the states of e. Rows of states where the kernel
+// cannot start are zero.
 func transitionMatrix(t *testing.T, kernel Kernel, e *targets.Enumeration) (matrix [][]float64) {
 	t.Helper()
 	for i := range e.Len() {
@@ -145,7 +146,8 @@ func transitionMatrix(t *testing.T, kernel Kernel, e *targets.Enumeration) (matr
 	return matrix
 }
 
-// transitions are the exact probabilities of where a step leads from a state of one chain, and the end of one path.
+// transitions are the exact probabilities of where a step leads from a state of
+// one chain, and the end of one path.
 func transitions(t *testing.T, kernel Kernel, start *State, e *targets.Enumeration) (row []float64, end *State) {
 	t.Helper()
 	row = make([]float64, e.Len())

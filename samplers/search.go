@@ -76,9 +76,10 @@ func NewSearch(laws []Law) (*Search, error) {
 
 // Run searches until the k likeliest states are proven, until room returns 0,
 // or until ctx ends. room, if not nil, returns how many more conditionals Run
-// may ask for. If this number never suffices for a first state, Run exceeds it by
-// what is missing to the conditionals of one state. If that finds none, Run ends
-// without a state. A later Run continues the search. Run calls tell, if not nil, after every round.
+// may ask for. If this number never suffices for a first state, Run exceeds it
+// by what is missing to the conditionals of one state. If that finds none, Run
+// ends without a state. A later Run continues the search. Run calls tell, if
+// not nil, after every round.
 func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
 	if k < 1 {
 		return fmt.Errorf("%d states: ask for one at least", k)

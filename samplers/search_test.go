@@ -115,8 +115,9 @@ func randomOrder(n int, stream *rand.Rand) []int {
 	return stream.Perm(n)
 }
 
-// TestSearch compares the found states with all states of random conditionals, among them ties, impossible categories,
-// slots of one category, choices that lead nowhere, several laws, and more states wanted than there are.
+// TestSearch compares the found states with all states of random conditionals,
+// among them ties, impossible categories, slots of one category, choices that
+// lead nowhere, several laws, and more states wanted than there are.
 func TestSearch(t *testing.T) {
 	for seed := range uint64(1000) {
 		stream := rand.New(rand.NewPCG(seed, 1))
@@ -180,8 +181,9 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestCertificate ends searches after every conditional, from the first to the proof. The bound of LeftOut is never
-// below the likeliest state behind any number of those found, also if the search may store little.
+// TestCertificate ends searches after every conditional, from the first to the
+// proof. The bound of LeftOut is never below the likeliest state behind any
+// number of those found, also if the search may store little.
 func TestCertificate(t *testing.T) {
 	for seed := range uint64(1000) {
 		stream := rand.New(rand.NewPCG(seed, 2))
@@ -257,8 +259,9 @@ func TestLikeliest(t *testing.T) {
 	}
 }
 
-// TestSearchOfManySlots: where what may be asked for ends before a state is found, the search takes the shortest way to
-// one. It asks for no more than it may, or than tell that state's probability.
+// TestSearchOfManySlots: where what may be asked for ends before a state is
+// found, the search takes the shortest way to one. It asks for no more than it
+// may, or than tell that state's probability.
 func TestSearchOfManySlots(t *testing.T) {
 	const slots = 80
 	for _, room := range []int{1, 300} {

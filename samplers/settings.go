@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// settings are the settings of one sampler. Their fields hold the defaults until register's flags set other values.
+// settings are the settings of one sampler. Their fields hold the defaults
+// until register's flags set other values.
 type settings interface {
 	// register defines a flag for each setting.
 	register(f *flag.FlagSet)
@@ -72,7 +73,8 @@ func (v *count) String() string {
 	return strconv.Itoa(int(*v))
 }
 
-// slotCount is a number of slots. If it is not set, it is byDefault, but never more than all slots.
+// slotCount is a number of slots. If it is not set, it is byDefault, but never
+// more than all slots.
 type slotCount struct{ count, byDefault count }
 
 func (v *slotCount) Set(text string) error { return v.count.Set(text) }
@@ -84,7 +86,8 @@ func (v *slotCount) String() string {
 	return v.count.String()
 }
 
-// of returns the number of slots to use, given the number of slots of the target. name is for the error.
+// of returns the number of slots to use, given the number of slots of the
+// target. name is for the error.
 func (v *slotCount) of(name string, slots int) (int, error) {
 	if v.count == 0 {
 		return min(int(v.byDefault), slots), nil
@@ -115,7 +118,8 @@ func (v *factors) String() string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint([]float64(*v)), "[]"), " ", "/")
 }
 
-// of returns the factor g of each slot, [slots]. It returns an error if v has another number of factors.
+// of returns the factor g of each slot, [slots]. It returns an error if v has
+// another number of factors.
 func (v factors) of(slots int) ([]float64, error) {
 	if v == nil {
 		return slices.Repeat([]float64{1}, slots), nil

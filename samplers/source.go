@@ -6,10 +6,13 @@ import (
 	"slices"
 )
 
-// A source makes the random decisions of one chain. Kernels make every discrete decision through a source. So tests can
-// replace the stream by a script, follow every path through the same code, and compute its transition matrix exactly.
+// A source makes the random decisions of one chain. Kernels make every
+// discrete decision through a source. So tests can replace the stream by a
+// script, follow every path through the same code, and compute its
+// transition matrix exactly.
 type source interface {
-	// categorical returns i with probability weight[i] / Σ weight. The sum must be positive and finite.
+	// categorical returns i with probability weight[i] / Σ weight. The sum must
+	// be positive and finite.
 	categorical(weight []float64) int
 	// index returns a uniform index from 0 to n-1.
 	index(n int) int
@@ -35,7 +38,8 @@ func (s random) categorical(weight []float64) int {
 		if w <= 0 {
 			continue
 		}
-		if u -= w; u < 0 {
+		u -= w
+		if u < 0 {
 			return i
 		}
 		last = i
@@ -48,8 +52,8 @@ func (s random) index(n int) int       { return s.r.IntN(n) }
 func (s random) chance(p float64) bool { return s.r.Float64() < p }
 func (s random) normal() float64       { return s.r.NormFloat64() }
 
-// drawLog returns i with probability proportional to exp(logWeight[i]). total is the log of the sum of the weights, and
-// weight is scratch memory.
+// drawLog returns i with probability proportional to exp(logWeight[i]). total
+// is the log of the sum of the weights, and weight is scratch memory.
 func drawLog(src source, logWeight []float64, total float64, weight []float64) int {
 	weight = weight[:len(logWeight)]
 	for i, l := range logWeight {
@@ -58,13 +62,15 @@ func drawLog(src source, logWeight []float64, total float64, weight []float64) i
 	return src.categorical(weight)
 }
 
-// DrawCumulative draws a category in proportion to its weight, from the cumulative sums of the weights. The last sum
-// must be above 0. It never draws a category of weight 0.
+// DrawCumulative draws a category in proportion to its weight, from the
+// cumulative sums of the weights. The last sum must be above 0. It never draws
+// a category of weight 0.
 func DrawCumulative(cumulative []float64, stream *rand.Rand) int {
 	return min(placed(cumulative, stream.Float64()*cumulative[len(cumulative)-1]), len(cumulative)-1)
 }
 
-// placed returns the first index whose cumulative weight is above u, or len(cumulative) if there is no such index.
+// placed returns the first index whose cumulative weight is above u, or
+// len(cumulative) if there is no such index.
 func placed(cumulative []float64, u float64) int {
 	place, _ := slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {
 		if c <= u {
@@ -80,8 +86,9 @@ func accept(s source, logRatio float64) bool {
 	return s.chance(math.Exp(math.Min(0, logRatio)))
 }
 
-// chooseSlots fills block with distinct slots, drawn uniformly. order holds every slot, ascending, before and after the
-// call, so that chains do not depend on each other.
+// chooseSlots fills block with distinct slots, drawn uniformly. order holds
+// every slot, ascending, before and after the call, so that chains do not
+// depend on each other.
 func chooseSlots(block, order []int, src source) {
 	for i := range block {
 		j := i + src.index(len(order)-i)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Spec names a sampler and some of its settings. It is written dmala:step-size=0.4,balance=ratio; Describe lists the
-// settings.
+// A Spec names a sampler and some of its settings. It is written
+// dmala:step-size=0.4,balance=ratio; Describe lists the settings.
 type Spec struct {
 	Name     string
 	Settings []Assignment // in the order in which they were written
@@ -35,9 +35,11 @@ func Parse(text string) (Spec, error) {
 	return list[0], list[0].Check()
 }
 
-// ParseList reads samplers with commas between them, as in gibbs,dmala:step-size=0.4,balance=ratio,gwg. A part with =
-// and no colon is a setting of the sampler before. A setting may have no value. ParseList checks only the grammar, so
-// that callers can add names and settings of their own: see Spec.Take and Spec.Check.
+// ParseList reads samplers with commas between them, as in
+// gibbs,dmala:step-size=0.4,balance=ratio,gwg. A part with = and no colon is a
+// setting of the sampler before. A setting may have no value. ParseList checks
+// only the grammar, so that callers can add names and settings of their own:
+// see Spec.Take and Spec.Check.
 func ParseList(text string) ([]Spec, error) {
 	var list []Spec
 	colon := false // whether the last sampler has a colon
@@ -53,7 +55,8 @@ func ParseList(text string) ([]Spec, error) {
 			}
 			first = part
 		} else {
-			list, colon = append(list, Spec{Name: name}), begins
+			list = append(list, Spec{Name: name})
+			colon = begins
 			if !begins {
 				continue
 			}
@@ -92,7 +95,8 @@ func (s Spec) has(setting string) bool {
 	return slices.ContainsFunc(s.Settings, func(a Assignment) bool { return a.Setting == setting })
 }
 
-// With returns the spec with one setting added or changed. fmt.Sprint(value) must be the text of the value.
+// With returns the spec with one setting added or changed. fmt.Sprint(value)
+// must be the text of the value.
 func (s Spec) With(setting string, value any) Spec {
 	s.Settings = slices.Clone(s.Settings)
 	s.Take(setting)
@@ -100,7 +104,8 @@ func (s Spec) With(setting string, value any) Spec {
 	return s
 }
 
-// Take removes a setting and returns its value. found is false if the spec does not have the setting.
+// Take removes a setting and returns its value. found is false if the spec does
+// not have the setting.
 func (s *Spec) Take(setting string) (value string, found bool) {
 	for i, a := range s.Settings {
 		if a.Setting == setting {
@@ -111,7 +116,8 @@ func (s *Spec) Take(setting string) (value string, found bool) {
 	return "", false
 }
 
-// Value returns the value of a setting: the given one, or the default. It returns "" for an unknown setting.
+// Value returns the value of a setting: the given one, or the default. It
+// returns "" for an unknown setting.
 func (s Spec) Value(setting string) string {
 	_, _, flags, err := s.settle()
 	if err != nil || flags.Lookup(setting) == nil {
@@ -120,7 +126,8 @@ func (s Spec) Value(setting string) string {
 	return flags.Lookup(setting).Value.String()
 }
 
-// Check returns an error for an unknown name, setting or value. The error lists the known ones.
+// Check returns an error for an unknown name, setting or value. The error
+// lists the known ones.
 func (s Spec) Check() error {
 	_, _, _, err := s.settle()
 	return err
@@ -164,9 +171,10 @@ func listed(flags *flag.FlagSet) string {
 	return "its settings are " + strings.Join(names, ", ")
 }
 
-// New makes the sampler's kernel over a target. shared draws the subset of terms of a stochastic gradient, which all
-// chains share. It must not be a chain's stream, and may be nil if no such subset is drawn. If the target lacks what
-// the sampler needs, the error matches [ErrUnsupported].
+// New makes the sampler's kernel over a target. shared draws the subset of
+// terms of a stochastic gradient, which all chains share. It must not be a
+// chain's stream, and may be nil if no such subset is drawn. If the target
+// lacks what the sampler needs, the error matches [ErrUnsupported].
 func (s Spec) New(target Target, shared *rand.Rand) (Kernel, error) {
 	e, own, _, err := s.settle()
 	if err != nil {

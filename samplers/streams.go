@@ -6,12 +6,15 @@ import (
 	"math/rand/v2"
 )
 
-// Streams returns one random stream per chain. A stream depends only on the seed, the label and the chain's number, not
-// on the number of chains. The label names the purpose of the chains; different labels give independent streams.
+// Streams returns one random stream per chain. A stream depends only on
+// the seed, the label and the chain's number, not on the number of chains.
+// The label names the purpose of the chains; different labels give
+// independent streams.
 func Streams(seed uint64, label string, chains int) []*rand.Rand {
 	streams := make([]*rand.Rand, chains)
 	for c := range streams {
-		// The label's length goes before it, so that no two (seed, label, chain) share a key.
+		// The label's length goes before it, so that no two (seed, label,
+		// chain) share a key.
 		key := binary.LittleEndian.AppendUint64(nil, seed)
 		key = binary.LittleEndian.AppendUint64(key, uint64(len(label)))
 		key = append(key, label...)

@@ -8,9 +8,11 @@ import (
 	"infill/internal/logmath"
 )
 
-// Temper returns a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and gradients are divided by T.
-// Conditionals are raised to the power 1/T and normalised again, as for the conditionals of π_T. The result gives
-// gradients and conditionals only if target does. The temperature must be positive and finite.
+// Temper returns a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies
+// and gradients are divided by T. Conditionals are raised to the power 1/T
+// and normalised again, as for the conditionals of π_T. The result gives
+// gradients and conditionals only if target does. The temperature must be
+// positive and finite.
 func Temper(target Target, temperature float64) (Target, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err

@@ -240,7 +240,8 @@ type queue []queued
 
 func (q queue) Len() int { return len(q) }
 func (q queue) Less(i, j int) bool {
-	a, b := q[i].beginning, q[j].beginning
+	a := q[i].beginning
+	b := q[j].beginning
 	return cmp.Or(cmp.Compare(q[j].key, q[i].key), a.number-b.number, slices.Compare(a.state, b.state)) < 0
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }

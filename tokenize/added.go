@@ -8,14 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that the tokenizer looks for in a text before it splits the other text into words.
+// addedToken is a token that the tokenizer looks for in a text before it splits
+// the other text into words.
 type addedToken struct {
 	text      string
 	id        int
 	stripLeft bool // whether the token includes the white space on its left
 }
 
-// matcher finds the leftmost added token in a text and, of several tokens that start there, the longest.
+// matcher finds the leftmost added token in a text and, of several tokens that
+// start there, the longest.
 type matcher struct {
 	tokens []addedToken // the longest first
 	starts string       // first characters of tokens
@@ -27,15 +29,17 @@ func newMatcher(tokens []addedToken) matcher {
 		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), strings.Compare(a.text, b.text))
 	})
 	for _, token := range m.tokens {
-		if first, _ := utf8.DecodeRuneInString(token.text); !strings.ContainsRune(m.starts, first) {
+		first, _ := utf8.DecodeRuneInString(token.text)
+		if !strings.ContainsRune(m.starts, first) {
 			m.starts += string(first)
 		}
 	}
 	return m
 }
 
-// next finds the first token in text[from:to] and returns its start and end. before is the end of the text before the
-// token; white space that the token strips is between before and start. Without a token, all three are to.
+// next finds the first token in text[from:to] and returns its start and end.
+// before is the end of the text before the token; white space that the token
+// strips is between before and start. Without a token, all three are to.
 func (m *matcher) next(text string, from, to int) (token *addedToken, before, start, end int) {
 	for at := from; at < to; {
 		skipped := strings.IndexAny(text[at:to], m.starts)
@@ -59,8 +63,9 @@ func (m *matcher) next(text string, from, to int) (token *addedToken, before, st
 	return nil, to, to, to
 }
 
-// split finds the tokens in a normalised text. It calls part for each text between them, and found for each token, with
-// the byte range in the typed text that the token covers.
+// split finds the tokens in a normalised text. It calls part for each text
+// between them, and found for each token, with the byte range in the typed text
+// that the token covers.
 func (m *matcher) split(l letters, part func(letters), found func(token *addedToken, span [2]int)) {
 	text := string(l.runes)
 	position := 0 // index of the character that begins at byte at
@@ -73,21 +78,25 @@ func (m *matcher) split(l letters, part func(letters), found func(token *addedTo
 		position += utf8.RuneCountInString(text[at:start])
 		length := utf8.RuneCountInString(text[start:end])
 		found(token, l.part(position, position+length).span())
-		at, position = end, position+length
+		at = end
+		position += length
 	}
 }
 
-// findAdded makes the two matchers for added tokens: t.added for a text as typed, and t.normalized for its normalised
-// form, with the tokens normalised as well. It also records that no slot takes an added or special token.
+// findAdded makes the two matchers for added tokens: t.added for a text as
+// typed, and t.normalized for its normalised form, with the tokens normalised
+// as well. It also records that no slot takes an added or special token.
 func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
-	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
+	t.notWords = make([]bool, len(t.vocabulary))
+	t.silent = make([]bool, len(t.vocabulary))
 	for _, id := range t.roles() {
 		t.notWords[*id] = true
 	}
 	var raw, normalized []addedToken
 	for _, token := range tokens {
 		a := addedToken{text: token.Content, id: *token.ID, stripLeft: token.StripLeft}
-		t.notWords[a.id], t.silent[a.id] = true, token.Special
+		t.notWords[a.id] = true
+		t.silent[a.id] = token.Special
 		if token.Special && a.id != t.unknown && a.text != maskToken {
 			t.forbidden = append(t.forbidden, a.text)
 		}
@@ -106,21 +115,27 @@ func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
 		if err != nil {
 			return err
 		}
-		if a.text = string(l.runes); a.text == "" {
+		a.text = string(l.runes)
+		if a.text == "" {
 			return pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing", token.Content)
 		}
 		normalized = append(normalized, a)
 	}
-	t.added, t.normalized = newMatcher(raw), newMatcher(normalized)
+	t.added = newMatcher(raw)
+	t.normalized = newMatcher(normalized)
 	return nil
 }
 
-// refuseSpecial returns an error for the first special token in a text that only the program may write.
+// refuseSpecial returns an error for the first special token in a text that
+// only the program may write.
 func (t *Tokenizer) refuseSpecial(text string) error {
-	first, found := len(text), ""
+	first := len(text)
+	found := ""
 	for _, special := range t.forbidden {
-		if at := strings.Index(text, special); at >= 0 && (at < first || at == first && len(special) > len(found)) {
-			first, found = at, special
+		at := strings.Index(text, special)
+		if at >= 0 && (at < first || at == first && len(special) > len(found)) {
+			first = at
+			found = special
 		}
 	}
 	switch found {

@@ -18,24 +18,28 @@ const (
 	alphabetCharacters                 // ▁ for a space, and <0x0A> for a byte (BPE over characters)
 )
 
-// continuation begins a piece that continues the word on its left. metaspace stands for a space.
+// continuation begins a piece that continues the word on its left. metaspace
+// stands for a space.
 const (
 	continuation = "##"
 	metaspace    = '▁'
 )
 
-// continues reports whether a token begins with "##" and has more characters. "##" alone is text.
+// continues reports whether a token begins with "##" and has more characters.
+// "##" alone is text.
 func continues(token string) bool {
 	return len(token) > len(continuation) && strings.HasPrefix(token, continuation)
 }
 
-// bare reports whether the token of a text's first word has no space, although the tokens of later words have one.
+// bare reports whether the token of a text's first word has no space, although
+// the tokens of later words have one.
 func (t *Tokenizer) bare() bool {
 	return t.alphabet == alphabetBytes || t.alphabet == alphabetCharacters && !t.prepends
 }
 
-// read returns the text that a token stands for. joins reports whether the token joins the text on its left without a
-// space. If the token is spelled in bytes, text may be a part of a character.
+// read returns the text that a token stands for. joins reports whether the
+// token joins the text on its left without a space. If the token is spelled in
+// bytes, text may be a part of a character.
 func (t *Tokenizer) read(token string) (text string, joins bool) {
 	switch t.alphabet {
 	case alphabetPieces:
@@ -47,7 +51,8 @@ func (t *Tokenizer) read(token string) (text string, joins bool) {
 		word, spaced := strings.CutPrefix(decodeBytes(token), " ")
 		return word, !spaced
 	case alphabetCharacters:
-		if b := byteOf(token); b >= 0 {
+		b := byteOf(token)
+		if b >= 0 {
 			return string([]byte{byte(b)}), true
 		}
 	}
@@ -55,7 +60,8 @@ func (t *Tokenizer) read(token string) (text string, joins bool) {
 	return strings.ReplaceAll(word, string(metaspace), " "), !spaced
 }
 
-// wordPieces joins tokens with spaces between words, but without a space before punctuation such as a full stop.
+// wordPieces joins tokens with spaces between words, but without a space before
+// punctuation such as a full stop.
 var wordPieces = decoder.NewWordPieceDecoder(continuation, true)
 
 // apart reports whether two tokens of neighbouring slots get a space between them.
@@ -65,14 +71,16 @@ func (t *Tokenizer) apart(left, right string) bool {
 		return !joins
 	}
 	last, _ := utf8.DecodeLastRuneInString(left)
-	if first, _ := utf8.DecodeRuneInString(right); unspaced(last) && unspaced(first) {
+	first, _ := utf8.DecodeRuneInString(right)
+	if unspaced(last) && unspaced(first) {
 		return false
 	}
 	return strings.HasPrefix(wordPieces.DecodeChain([]string{left, right})[1], " ")
 }
 
-// Decode returns the text of ids as Hugging Face's decoder does. It leaves out special tokens and joins pieces. For
-// WordPiece it writes no space before . , ? !. It ignores ids outside the vocabulary.
+// Decode returns the text of ids as Hugging Face's decoder does. It leaves out
+// special tokens and joins pieces. For WordPiece it writes no space before . ,
+// ? !. It ignores ids outside the vocabulary.
 func (t *Tokenizer) Decode(ids []int) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -94,7 +102,8 @@ func (t *Tokenizer) Decode(ids []int) string {
 	return first + strings.ReplaceAll(strings.Join(tokens[1:], ""), string(metaspace), " ")
 }
 
-// decodeCharacters joins tokens of a vocabulary of characters. Byte tokens that are not valid UTF-8 become U+FFFD each.
+// decodeCharacters joins tokens of a vocabulary of characters. Byte tokens that
+// are not valid UTF-8 become U+FFFD each.
 func (t *Tokenizer) decodeCharacters(tokens []string) string {
 	var text strings.Builder
 	var spelled []byte
@@ -107,7 +116,8 @@ func (t *Tokenizer) decodeCharacters(tokens []string) string {
 		spelled = spelled[:0]
 	}
 	for _, token := range tokens {
-		if b := byteOf(token); b >= 0 {
+		b := byteOf(token)
+		if b >= 0 {
 			spelled = append(spelled, byte(b))
 			continue
 		}
@@ -121,15 +131,16 @@ func (t *Tokenizer) decodeCharacters(tokens []string) string {
 	return text.String()
 }
 
-// unspaced reports whether a character is a letter of a script that writes no spaces between words, so that its
-// neighbours may belong to other words.
+// unspaced reports whether a character is a letter of a script that writes no
+// spaces between words, so that its neighbours may belong to other words.
 func unspaced(r rune) bool {
 	return r >= 0xe00 &&
 		unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
 			unicode.Myanmar) || r == 'ー'
 }
 
-// unspacedBeside reports whether the last letter of left or the first of right is unspaced; white space does not count.
+// unspacedBeside reports whether the last letter of left or the first of right
+// is unspaced; white space does not count.
 func unspacedBeside(left, right string) bool {
 	before, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(left, unicode.IsSpace))
 	after, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(right, unicode.IsSpace))

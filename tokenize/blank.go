@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// These are bounds of the blank notation. A word of sixteen pieces is longer than any word in the evaluation texts.
+// These are bounds of the blank notation. A word of sixteen pieces is longer
+// than any word in the evaluation texts.
 const (
 	maxPieces       = 16
 	maxName         = 32
@@ -44,7 +45,8 @@ type spelling struct {
 	line    int      // smallest number of underscores that make a blank; 0 if underscores are text
 }
 
-// spelled returns the spellings that every template allows, and those in further; "" in further adds no spelling.
+// spelled returns the spellings that every template allows, and those in
+// further; "" in further adds no spelling.
 func spelled(further ...string) spelling {
 	s := spelling{literal: []string{"<mask>"}, line: shortestLine}
 	for _, text := range further {
@@ -58,15 +60,17 @@ func spelled(further ...string) spelling {
 	return s
 }
 
-// mark is a blank in a text, or a text that would be a blank without the backslash before it.
+// mark is a blank in a text, or a text that would be a blank without the
+// backslash before it.
 type mark struct {
 	start, end int // byte range; end is -1 if the closing ] is missing
 	escaped    bool
 	notation   bool // whether it begins with [MASK
 }
 
-// marks returns the marks of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text.
-// Text that begins with "[MASK:", "[MASK=" or "[MASK~" must be a blank.
+// marks returns the marks of a text, leftmost first. Text that only looks like
+// a blank ("[mask]", "[MASKED]") is text. Text that begins with "[MASK:",
+// "[MASK=" or "[MASK~" must be a blank.
 func (s spelling) marks(text string) (list []mark) {
 	for at := 0; at < len(text); {
 		m, size := s.at(text, at)
@@ -85,16 +89,20 @@ func (s spelling) marks(text string) (list []mark) {
 	return list
 }
 
-// at returns the mark that begins at byte at, and its size in bytes. size is 0 if no mark begins there.
+// at returns the mark that begins at byte at, and its size in bytes. size is 0
+// if no mark begins there.
 func (s spelling) at(text string, at int) (m mark, size int) {
 	rest := text[at:]
 	m = mark{start: at}
-	if inside, found := strings.CutPrefix(rest, opening); found {
+	inside, found := strings.CutPrefix(rest, opening)
+	if found {
 		if inside == "" || !strings.Contains("]:=~", inside[:1]) {
 			return m, 0
 		}
-		m.notation, m.end = true, -1
-		if n := closing(inside); n >= 0 {
+		m.notation = true
+		m.end = -1
+		n := closing(inside)
+		if n >= 0 {
 			m.end = at + len(opening) + n + 1
 			return m, m.end - at
 		}
@@ -106,14 +114,16 @@ func (s spelling) at(text string, at int) (m mark, size int) {
 			return m, len(literal)
 		}
 	}
-	if line := len(rest) - len(strings.TrimLeft(rest, "_")); s.line > 0 && line >= s.line {
+	line := len(rest) - len(strings.TrimLeft(rest, "_"))
+	if s.line > 0 && line >= s.line {
 		m.end = at + line
 		return m, line
 	}
 	return m, 0
 }
 
-// findBlanks returns the blanks of a text, leftmost first, and the marks that backslashes turn into text.
+// findBlanks returns the blanks of a text, leftmost first, and the marks that
+// backslashes turn into text.
 func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, err error) {
 	for _, m := range s.marks(text) {
 		switch {
@@ -126,19 +136,23 @@ func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, er
 		blank := notation{minimum: 1, maximum: 1}
 		if m.notation {
 			var problem string
-			if blank, problem = parseBlank(text[m.start+len(opening) : m.end-1]); problem != "" {
+			blank, problem = parseBlank(text[m.start+len(opening) : m.end-1])
+			if problem != "" {
 				return nil, nil, inputFault(errBlankSyntax, m.start, "%s in %s; %s",
 					problem, excerpt(text[m.start:m.end]), blankHelp)
 			}
 		}
-		blank.start, blank.end = m.start, m.end
+		blank.start = m.start
+		blank.end = m.end
 		blanks = append(blanks, blank)
 	}
 	return blanks, escapes, nil
 }
 
-// BlankSpans returns the byte range of each blank in a text that the user is still typing, leftmost first. It ignores
-// errors in a blank, and leaves out a blank without its closing ]. further is another spelling of a blank; "" for none.
+// BlankSpans returns the byte range of each blank in a text that the user
+// is still typing, leftmost first. It ignores errors in a blank, and leaves
+// out a blank without its closing ]. further is another spelling of a
+// blank; "" for none.
 func BlankSpans(text, further string) (spans [][2]int) {
 	for _, m := range spelled(further).marks(text) {
 		if !m.escaped && m.end >= 0 {
@@ -148,10 +162,12 @@ func BlankSpans(text, further string) (spans [][2]int) {
 	return spans
 }
 
-// parseBlank reads the text between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", each perhaps with
-// "~" and a pattern after it, or "~" and a pattern alone. If the text is wrong, problem says why.
+// parseBlank reads the text between "[MASK" and "]": ":N", ":N-M", "=name",
+// ":N=name" or ":N-M=name", each perhaps with "~" and a pattern after it, or
+// "~" and a pattern alone. If the text is wrong, problem says why.
 func parseBlank(inside string) (blank notation, problem string) {
-	blank.minimum, blank.maximum = 1, 1
+	blank.minimum = 1
+	blank.maximum = 1
 	inside, pattern, patterned := strings.Cut(inside, "~")
 	if patterned {
 		if _, err := syntax.Parse(pattern, syntax.Perl); err != nil || pattern == "" || len(pattern) > maxPattern {
@@ -174,7 +190,8 @@ func parseBlank(inside string) (blank notation, problem string) {
 		case blank.minimum > blank.maximum:
 			return blank, "a length that runs backwards"
 		}
-		blank.low, blank.high = blank.minimum, blank.maximum
+		blank.low = blank.minimum
+		blank.high = blank.maximum
 	}
 	if named {
 		nameRune := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
@@ -187,12 +204,14 @@ func parseBlank(inside string) (blank notation, problem string) {
 	return blank, ""
 }
 
-// closing returns the index of the ] that ends a blank, or -1. In a pattern it skips a ] that ends a class of
-// characters, or that has a backslash before it.
+// closing returns the index of the ] that ends a blank, or -1. In a pattern it
+// skips a ] that ends a class of characters, or that has a backslash before it.
 func closing(rest string) int {
-	pattern, class := false, false
+	pattern := false
+	class := false
 	for at := 0; at < len(rest); at++ {
-		switch c := rest[at]; {
+		c := rest[at]
+		switch {
 		case c == '~':
 			pattern = true
 		case pattern && c == escape:
@@ -221,11 +240,13 @@ func parsePieces(text string) (pieces int, ok bool) {
 	return pieces, err == nil && 1 <= pieces && pieces <= maxPieces && text[0] != '+' && text[0] != '0'
 }
 
-// likeBlank matches texts that people may mean as a blank: [mask], [MSAK], [BLANK], <mask>, {}, a line of underscores.
+// likeBlank matches texts that people may mean as a blank: [mask], [MSAK],
+// [BLANK], <mask>, {}, a line of underscores.
 var likeBlank = regexp.MustCompile(`(?i)\[mask[:=]|\[[a-z_ ]{1,20}\]|<[a-z_]{1,20}>|__+|\{[a-z_]*\}`)
 
-// MeantBlank looks in a text without blanks for the first part that the user may have meant as a blank. It returns this
-// part and its byte offset, or "" and -1 if no part looks like a blank.
+// MeantBlank looks in a text without blanks for the first part that the user
+// may have meant as a blank. It returns this part and its byte offset, or ""
+// and -1 if no part looks like a blank.
 func MeantBlank(text string) (meant string, offset int) {
 	span := likeBlank.FindStringIndex(text)
 	if span == nil {

@@ -10,9 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// bytePairs is the BPE model (Sennrich et al. 2016). A piece starts as its characters, or as its bytes (Radford et al.
-// 2019). Of all neighbours that have a merge rule, cut merges those whose rule comes first in the file; for equal
-// rules, the leftmost. It repeats this until no rule applies.
+// bytePairs is the BPE model (Sennrich et al. 2016). A piece starts as its
+// characters, or as its bytes (Radford et al. 2019). Of all neighbours that
+// have a merge rule, cut merges those whose rule comes first in the file; for
+// equal rules, the leftmost. It repeats this until no rule applies.
 type bytePairs struct {
 	characters map[rune]int // token of each character; nil if a piece starts as its bytes
 	bytes      [256]int     // token of each byte, or -1; beside characters, for those without a token
@@ -21,13 +22,15 @@ type bytePairs struct {
 	merges     map[[2]int]merge
 }
 
-// merge is a merge rule. rank is its place in the file, and token is the token that two tokens become.
+// merge is a merge rule. rank is its place in the file, and token is the token
+// that two tokens become.
 type merge struct{ rank, token int }
 
 var _ cutter = (*bytePairs)(nil)
 
-// byteSymbols returns the character that stands for each byte. Bytes of printable characters stand for themselves. The
-// other bytes get the characters from U+0100 on, in order, so that a space is Ġ.
+// byteSymbols returns the character that stands for each byte. Bytes of
+// printable characters stand for themselves. The other bytes get the characters
+// from U+0100 on, in order, so that a space is Ġ.
 var byteSymbols = sync.OnceValue(func() (symbols [256]rune) {
 	next := rune(256)
 	for b := range 256 {
@@ -51,12 +54,14 @@ var symbolBytes = sync.OnceValue(func() map[rune]byte {
 	return inverse
 })
 
-// decodeBytes returns the bytes that a token spells. Characters that stand for no byte, as in an added token, stay.
+// decodeBytes returns the bytes that a token spells. Characters that stand for
+// no byte, as in an added token, stay.
 func decodeBytes(token string) string {
 	symbols := symbolBytes()
 	var text strings.Builder
 	for _, r := range token {
-		if b, ok := symbols[r]; ok {
+		b, ok := symbols[r]
+		if ok {
 			text.WriteByte(b)
 		} else {
 			text.WriteRune(r)
@@ -68,10 +73,12 @@ func decodeBytes(token string) string {
 // byteToken returns the token of a byte in a vocabulary of characters.
 func byteToken(b int) string { return fmt.Sprintf("<0x%02X>", b) }
 
-// byteOf returns the byte that a token of a vocabulary of characters stands for, or -1 if the token stands for no byte.
+// byteOf returns the byte that a token of a vocabulary of characters stands
+// for, or -1 if the token stands for no byte.
 func byteOf(token string) int {
 	if len(token) == len("<0x00>") && strings.HasPrefix(token, "<0x") && token[5] == '>' {
-		if b, err := strconv.ParseUint(token[3:5], 16, 8); err == nil {
+		b, err := strconv.ParseUint(token[3:5], 16, 8)
+		if err == nil {
 			return int(b)
 		}
 	}
@@ -95,24 +102,28 @@ func newBytePairs(vocabulary map[string]int, file *pipelineModel) (*bytePairs, e
 func newCharacterPairs(vocabulary map[string]int, file *pipelineModel) (*bytePairs, error) {
 	m := &bytePairs{characters: map[rune]int{}, fuse: file.FuseUnknown}
 	var ok bool
-	if m.unknown, ok = vocabulary[file.UnknownToken]; !ok {
+	m.unknown, ok = vocabulary[file.UnknownToken]
+	if !ok {
 		return nil, fmt.Errorf("unk_token %q is not in the vocabulary", file.UnknownToken)
 	}
 	for token, id := range vocabulary {
-		if r, size := utf8.DecodeRuneInString(token); size == len(token) {
+		r, size := utf8.DecodeRuneInString(token)
+		if size == len(token) {
 			m.characters[r] = id
 		}
 	}
 	for b := range m.bytes {
 		id, ok := vocabulary[byteToken(b)]
-		if m.bytes[b] = id; !ok {
+		m.bytes[b] = id
+		if !ok {
 			m.bytes[b] = -1
 		}
 	}
 	return m, m.setMerges(vocabulary, file.Merges)
 }
 
-// setMerges reads the merge rules in order. It returns an error if the vocabulary lacks a token of a rule.
+// setMerges reads the merge rules in order. It returns an error if the
+// vocabulary lacks a token of a rule.
 func (m *bytePairs) setMerges(vocabulary map[string]int, rules []mergeRule) error {
 	m.merges = make(map[[2]int]merge, len(rules))
 	for rank, rule := range rules {
@@ -132,7 +143,8 @@ func (m *bytePairs) setMerges(vocabulary map[string]int, rules []mergeRule) erro
 func (m *bytePairs) start(piece letters) []link {
 	links := make([]link, 0, 2*len(piece.runes))
 	add := func(token int, source [2]int) {
-		if last := len(links) - 1; m.fuse && token == m.unknown && last >= 0 && links[last].token == token {
+		last := len(links) - 1
+		if m.fuse && token == m.unknown && last >= 0 && links[last].token == token {
 			links[last].source[1] = source[1]
 			return
 		}
@@ -140,7 +152,8 @@ func (m *bytePairs) start(piece letters) []link {
 	}
 	var buffer [utf8.UTFMax]byte
 	for i, r := range piece.runes {
-		if id, ok := m.characters[r]; ok {
+		id, ok := m.characters[r]
+		if ok {
 			add(id, piece.source[i])
 			continue
 		}
@@ -156,20 +169,23 @@ func (m *bytePairs) start(piece letters) []link {
 	return links
 }
 
-// link is a token of a piece during merging, in a linked list. previous and next are indices of links; -1 marks an end.
+// link is a token of a piece during merging, in a linked list. previous and
+// next are indices of links; -1 marks an end.
 type link struct {
 	token, previous, next int
 	source                [2]int
 }
 
-// candidate is two neighbours that a rule can merge. pair holds their tokens at the time when the candidate was found.
+// candidate is two neighbours that a rule can merge. pair holds their tokens at
+// the time when the candidate was found.
 type candidate struct {
 	rule merge
 	left int
 	pair [2]int
 }
 
-// candidates is a heap, with the earliest rule on top and, of one rule, the leftmost neighbours.
+// candidates is a heap, with the earliest rule on top and, of one rule, the
+// leftmost neighbours.
 type candidates []candidate
 
 func (c candidates) Len() int      { return len(c) }
@@ -195,7 +211,8 @@ func (m *bytePairs) cut(e *encoder, piece letters) {
 			return
 		}
 		pair := [2]int{links[left].token, links[links[left].next].token}
-		if rule, ok := m.merges[pair]; ok {
+		rule, ok := m.merges[pair]
+		if ok {
 			heap.Push(&queue, candidate{rule, left, pair})
 		}
 	}
@@ -209,7 +226,9 @@ func (m *bytePairs) cut(e *encoder, piece letters) {
 			continue // a merge has changed one of the two tokens since
 		}
 		right := &links[left.next]
-		left.token, left.next, left.source[1] = c.rule.token, right.next, right.source[1]
+		left.token = c.rule.token
+		left.next = right.next
+		left.source[1] = right.source[1]
 		right.token = -1
 		if left.next >= 0 {
 			links[left.next].previous = c.left

@@ -14,8 +14,8 @@ import (
 // The layouts with byte fallback.
 var fallbackNames = []string{"gemma", "gemma-metaspace"}
 
-// Ids, offsets and decoded texts are the reference tokenizer's, also of many scripts, of characters without a token,
-// and of bytes in any order.
+// Ids, offsets and decoded texts are the reference tokenizer's, also of many
+// scripts, of characters without a token, and of bytes in any order.
 func TestByteFallback(t *testing.T) {
 	var scripts [][]byte
 	check.OK(t, json.Unmarshal(familyFile(t, "scripts.json"), &scripts))
@@ -57,8 +57,8 @@ func TestByteTokens(t *testing.T) {
 	}
 }
 
-// Beside a script that writes no blanks a blank is a word of its own, and takes tokens without one; beside others it is
-// not.
+// Beside a script that writes no blanks a blank is a word of its own, and takes
+// tokens without one; beside others it is not.
 func TestUnspaced(t *testing.T) {
 	tokenizer := loadFamily(t, "gemma", "")
 	id := func(token string) int {

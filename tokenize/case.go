@@ -9,16 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// nameList has the English words that always have a capital, or several as NASA and McDonald, one word a line. names.py
-// wrote names.txt.
+// nameList has the English words that always have a capital, or several as NASA
+// and McDonald, one word a line. names.py wrote names.txt.
 //
 //go:embed names.txt
 var nameList string
 
 var names = sync.OnceValue(func() map[string]string { return byLowerCase(nameList) })
 
-// phraseList has the names of several words, some of which are no names by themselves, as New York and White House, one
-// name a line. phrases.py wrote phrases.txt.
+// phraseList has the names of several words, some of which are no names by
+// themselves, as New York and White House, one name a line. phrases.py
+// wrote phrases.txt.
 //
 //go:embed phrases.txt
 var phraseList string
@@ -37,15 +38,17 @@ func byLowerCase(list string) map[string]string {
 
 const phraseWords = 4 // largest number of words in a name
 
-// withNames returns fill with the capitals of names in it. A name of several words may begin in left or end in right,
-// if the text there has the capitals of the name. If free is set, the capitals in right do not matter.
+// withNames returns fill with the capitals of names in it. A name of several
+// words may begin in left or end in right, if the text there has the capitals
+// of the name. If free is set, the capitals in right do not matter.
 func withNames(left, fill, right string, free bool) string {
 	words := strings.Split(fill, " ")
 	before := wordsBefore(left)
 	row := slices.Concat(before, words, wordsAfter(right))
 	fixed := func(at int) bool { return at < len(before) || at >= len(before)+len(words) && !free }
 	for i, word := range words {
-		if name := names()[word]; name != "" {
+		name := names()[word]
+		if name != "" {
 			words[i] = name
 		}
 	}
@@ -68,8 +71,8 @@ func withNames(left, fill, right string, free bool) string {
 	return strings.Join(words, " ")
 }
 
-// wordsBefore returns the last words of a text that ends in one space. wordsAfter returns the first words of a text
-// that begins with one space.
+// wordsBefore returns the last words of a text that ends in one space.
+// wordsAfter returns the first words of a text that begins with one space.
 func wordsBefore(text string) []string {
 	words := strings.Split(text[strings.LastIndexFunc(text, func(r rune) bool { return r != ' ' && notLetter(r) })+1:],
 		" ")
@@ -97,8 +100,9 @@ func hasCapital(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
 }
 
-// opensSentences reports whether a text begins with the blank at byte blank, ends with the end of a sentence, and has
-// no sentence that begins with a small letter.
+// opensSentences reports whether a text begins with the blank at byte
+// blank, ends with the end of a sentence, and has no sentence that begins
+// with a small letter.
 func opensSentences(text string, blank int) bool {
 	ended := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || closes(r) })
 	if !startsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) ||
@@ -115,10 +119,14 @@ func opensSentences(text string, blank int) bool {
 	return true
 }
 
-// heading reports whether two or more words are all in capitals (shouted). It also reports whether three or more words
-// all begin with a capital, and one after the first is a function word (titled).
+// heading reports whether two or more words are all in capitals (shouted). It
+// also reports whether three or more words all begin with a capital, and one
+// after the first is a function word (titled).
 func heading(words []string) (shouted, titled bool) {
-	lower, small, inside, long := 0, 0, false, false
+	lower := 0
+	small := 0
+	inside := false
+	long := false
 	for i, word := range words {
 		first, _ := utf8.DecodeRuneInString(word)
 		if strings.ContainsFunc(word, unicode.IsLower) || !strings.ContainsFunc(word, unicode.IsUpper) {
@@ -134,10 +142,12 @@ func heading(words []string) (shouted, titled bool) {
 	return shouted, len(words) > 2 && small == 0 && inside && !shouted
 }
 
-// shouted reports whether the words beside a blank, at most two on each side, are all in capitals. One word alone, or
-// only single letters like "I" and "A", are not enough.
+// shouted reports whether the words beside a blank, at most two on each side,
+// are all in capitals. One word alone, or only single letters like "I" and
+// "A", are not enough.
 func shouted(left, right string) bool {
-	before, after := strings.FieldsFunc(left, notLetter), strings.FieldsFunc(right, notLetter)
+	before := strings.FieldsFunc(left, notLetter)
+	after := strings.FieldsFunc(right, notLetter)
 	words := append(before[max(0, len(before)-2):], after[:min(2, len(after))]...)
 	long := false
 	for _, word := range words {
@@ -153,7 +163,8 @@ func notLetter(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '\'' && r != '’'
 }
 
-// StopWord reports whether an English word, in any capitals, is a function word such as "the" or "of".
+// StopWord reports whether an English word, in any capitals, is a function word
+// such as "the" or "of".
 func StopWord(word string) bool { return stopWords()[strings.ToLower(word)] }
 
 var stopWords = sync.OnceValue(func() map[string]bool {

@@ -7,21 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// Encoding is a text as the model reads it, [CLS] first and [SEP] last. All four slices have one entry per token.
+// Encoding is a text as the model reads it, [CLS] first and [SEP] last. All
+// four slices have one entry per token.
 type Encoding struct {
 	IDs     []int
 	Tokens  []string
 	Offsets [][2]int // byte range in the text of each token; {0, 0} for [CLS] and [SEP]
 
-	// Words holds, per token, the number of its word, from 0, or -1 for [CLS] and [SEP]. White space and punctuation
-	// separate words. A punctuation mark, a Chinese character and a special token are words of their own.
+	// Words holds, per token, the number of its word, from 0, or -1 for [CLS]
+	// and [SEP]. White space and punctuation separate words. A punctuation
+	// mark, a Chinese character and a special token are words of their own.
 	Words []int
 }
 
-// Encode returns the tokens of any text, exactly those of Hugging Face's tokenizers library. It accepts special tokens:
-// "[MASK]" is the token, but "[MASK:3]" is plain text. It drops invalid UTF-8 and control characters. (For about 600
-// characters that are newer than that library's tables, Go's tables decide.) Use Encode for corpora and for comparison.
-// Tokenizer.Template and Tokenizer.Plain return errors for bad texts instead.
+// Encode returns the tokens of any text, exactly those of Hugging Face's
+// tokenizers library. It accepts special tokens: "[MASK]" is the token, but
+// "[MASK:3]" is plain text. It drops invalid UTF-8 and control characters. (For
+// about 600 characters that are newer than that library's tables, Go's tables
+// decide.) Use Encode for corpora and for comparison. Tokenizer.Template and
+// Tokenizer.Plain return errors for bad texts instead.
 func (t *Tokenizer) Encode(text string) (*Encoding, error) {
 	e := t.newEncoder(text)
 	e.addPlain(0, len(text))
@@ -77,7 +81,8 @@ func (e *encoder) addWord(id, start, end int) {
 	e.words++
 }
 
-// addOwn adds text[from:to] of a user. escapes are the blanks that a backslash turns into text.
+// addOwn adds text[from:to] of a user. escapes are the blanks that a backslash
+// turns into text.
 func (e *encoder) addOwn(from, to int, escapes []mark) {
 	for _, m := range escapes {
 		if m.start-1 >= from && m.end <= to {
@@ -89,7 +94,8 @@ func (e *encoder) addOwn(from, to int, escapes []mark) {
 	e.addPlain(from, to)
 }
 
-// addPlain adds text[from:to] and the added tokens in it. Template and Plain refuse texts with most of these tokens.
+// addPlain adds text[from:to] and the added tokens in it. Template and Plain
+// refuse texts with most of these tokens.
 func (e *encoder) addPlain(from, to int) {
 	for from < to {
 		token, before, start, end := e.t.added.next(e.text, from, to)
@@ -104,8 +110,9 @@ func (e *encoder) addPlain(from, to int) {
 	}
 }
 
-// encode adds the tokens of text[from:to], which holds no token of Tokenizer.added. It normalises the text, finds the
-// other added tokens, splits the text into words, and cuts each word by the model.
+// encode adds the tokens of text[from:to], which holds no token of
+// Tokenizer.added. It normalises the text, finds the other added tokens, splits
+// the text into words, and cuts each word by the model.
 func (e *encoder) encode(from, to int) {
 	var l letters
 	for at := from; at < to; {
@@ -120,7 +127,8 @@ func (e *encoder) encode(from, to int) {
 	}
 	l.first = from == 0
 	e.t.normalized.split(l, e.split, func(token *addedToken, span [2]int) { e.addWord(token.id, span[0], span[1]) })
-	if n := len(e.encoding.IDs); n > 2*len(e.text)+24 {
+	n := len(e.encoding.IDs)
+	if n > 2*len(e.text)+24 {
 		e.fail(fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged",
 			tokenizerFile, n, len(e.text)))
 	}
@@ -147,7 +155,8 @@ func (e *encoder) split(l letters) {
 	}
 }
 
-// addPiece adds a token that stands for the bytes of span, without the white space at the ends of span.
+// addPiece adds a token that stands for the bytes of span, without the white
+// space at the ends of span.
 func (e *encoder) addPiece(id int, span [2]int) {
 	if e.inside && e.t.opensWord(id) {
 		e.words++
@@ -157,7 +166,8 @@ func (e *encoder) addPiece(id int, span [2]int) {
 	end := span[0] + len(strings.TrimRightFunc(text, unicode.IsSpace))
 	start := span[1] - len(strings.TrimLeftFunc(text, unicode.IsSpace))
 	if start > end { // only white space
-		start, end = span[1], span[1]
+		start = span[1]
+		end = span[1]
 	}
 	e.add(id, start, end, e.words)
 }

@@ -29,7 +29,8 @@ const (
 	errUnknownWord    Fault = "word outside the vocabulary"
 )
 
-// These are the faults of a vocabulary or a tokenizer file. A *vocabularyError wraps one of them.
+// These are the faults of a vocabulary or a tokenizer file. A *vocabularyError
+// wraps one of them.
 const (
 	errEmptyVocabulary  Fault = "empty vocabulary"
 	errLargeVocabulary  Fault = "vocabulary too large"
@@ -40,7 +41,8 @@ const (
 	errMissingTokenizer Fault = "no tokenizer files"
 )
 
-// InputError says what is wrong with a text, where, and what to do about it. Commands report it as wrong usage.
+// InputError says what is wrong with a text, where, and what to do about it.
+// Commands report it as wrong usage.
 type InputError struct {
 	Fault  Fault  // the kind of error, for errors.Is
 	Offset int    // byte offset in the text, or -1 if the fault has no single place
@@ -67,7 +69,8 @@ func joined(parts ...string) string {
 // Unwrap returns the fault.
 func (e *InputError) Unwrap() error { return e.Fault }
 
-// vocabularyError says what is wrong with a vocabulary or with the tokenizer files of a bundle.
+// vocabularyError says what is wrong with a vocabulary or with the tokenizer
+// files of a bundle.
 type vocabularyError struct {
 	Fault  Fault  // the kind of error, for errors.Is
 	File   string // file in the bundle, perhaps with a line; "" for a vocabulary given to New
@@ -79,7 +82,8 @@ func fileFault(file string, fault Fault, format string, arguments ...any) error 
 	return &vocabularyError{Fault: fault, File: file, Detail: fmt.Sprintf(format, arguments...)}
 }
 
-// nameFile replaces tokenizer.json in an error by name, the name of the file that was really read.
+// nameFile replaces tokenizer.json in an error by name, the name of the file
+// that was really read.
 func nameFile(err error, name string) error {
 	var vocabularyErr *vocabularyError
 	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {

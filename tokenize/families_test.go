@@ -19,15 +19,16 @@ import (
 	"infill/tokenize"
 )
 
-// familyFile reads a file of testdata/families, which generate_reference.py there describes.
+// familyFile reads a file of testdata/families, which generate_reference.py
+// there describes.
 func familyFile(t testing.TB, name string) []byte {
 	t.Helper()
 	content := check.Must(os.ReadFile(filepath.Join("testdata", "families", name)))(t)
 	return content
 }
 
-// loadFamily loads a tokenizer.json of testdata/families, or the files of testdata/unconverted, beside a
-// tokenizer_config.json unless that is empty.
+// loadFamily loads a tokenizer.json of testdata/families, or the files of
+// testdata/unconverted, beside a tokenizer_config.json unless that is empty.
 func loadFamily(t testing.TB, name, configuration string) *tokenize.Tokenizer {
 	t.Helper()
 	var files fstest.MapFS
@@ -62,15 +63,16 @@ func familyTexts(t testing.TB) []string {
 	return list
 }
 
-// encodings are a reference tokenizer's encodings of texts; the offsets of some are not comparable, and nil.
+// encodings are a reference tokenizer's encodings of texts; the offsets of some
+// are not comparable, and nil.
 type encodings struct {
 	IDs     [][]int
 	Offsets [][][2]int
 	Decoded []string
 }
 
-// equalReference holds ids, offsets and decoded texts against a reference's, and counts the texts whose offsets were
-// compared.
+// equalReference holds ids, offsets and decoded texts against a reference's,
+// and counts the texts whose offsets were compared.
 func equalReference(t *testing.T, tokenizer *tokenize.Tokenizer, texts []string, want encodings) (located int) {
 	t.Helper()
 	if len(want.IDs) != len(texts) {
@@ -109,7 +111,8 @@ func TestFamiliesAgainstReference(t *testing.T) {
 	}
 }
 
-// The first tokenizer.json did not name their model, as those of bert-base-uncased and roberta-base.
+// The first tokenizer.json did not name their model, as those of
+// bert-base-uncased and roberta-base.
 func TestModelWithoutType(t *testing.T) {
 	files := map[string][]byte{"WordPiece": check.Must(os.ReadFile(mini + "/tokenizer.json"))(t)}
 	for _, name := range familyNames {
@@ -134,8 +137,8 @@ func TestModelWithoutType(t *testing.T) {
 	}
 }
 
-// The user writes [MASK] for every model; the ids hold the model's own token, and the white space before a slot is the
-// slot's where the model has it so.
+// The user writes [MASK] for every model; the ids hold the model's own token,
+// and the white space before a slot is the slot's where the model has it so.
 func TestFamilyTemplates(t *testing.T) {
 	for _, name := range allNames {
 		tokenizer := loadFamily(t, name, "")
@@ -234,7 +237,8 @@ func TestFamilyFill(t *testing.T) {
 	}
 }
 
-// Every token that a slot may take reads as something, in valid UTF-8, and is no token of the program's own.
+// Every token that a slot may take reads as something, in valid UTF-8, and is
+// no token of the program's own.
 func TestFamilyFillable(t *testing.T) {
 	for _, name := range allNames {
 		tokenizer := loadFamily(t, name, "")
@@ -430,7 +434,8 @@ func TestLoadFamilyRefuses(t *testing.T) {
 	}
 }
 
-// What transformers 5 saves for DeBERTa-v2; the ids are those of the Python package tokenizers 0.23.3.
+// What transformers 5 saves for DeBERTa-v2; the ids are those of the Python
+// package tokenizers 0.23.3.
 func TestFamilyWhiteSpace(t *testing.T) {
 	tokenizer, err := tokenize.Load(spoilt(t, familyFile(t, "deberta-v2.tokenizer.json"), func(f map[string]any) {
 		f["normalizer"] = map[string]any{"type": "Replace", "content": " ",
@@ -525,8 +530,8 @@ func FuzzCharacterMap(f *testing.F) {
 	})
 }
 
-// TestFamilyContext: a context stands before the text as the families write pairs: one separator, or two where it is
-// </s>.
+// TestFamilyContext: a context stands before the text as the families write
+// pairs: one separator, or two where it is </s>.
 func TestFamilyContext(t *testing.T) {
 	for _, name := range allNames {
 		tokenizer := loadFamily(t, name, "")

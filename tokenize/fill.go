@@ -15,24 +15,31 @@ type Filled struct {
 	Spans [][2]int // byte range of each of Fills in Text
 }
 
-// Fill puts tokens into the slots, one id for each of Slots, and returns the text around them byte for byte as typed.
-// If ids are missing, the blank and all later blanks stay as typed. An id outside the vocabulary gives [UNK].
+// Fill puts tokens into the slots, one id for each of Slots, and returns the
+// text around them byte for byte as typed. If ids are missing, the blank and
+// all later blanks stay as typed. An id outside the vocabulary gives [UNK].
 //
-// A "##" piece joins the text on its left. So does a token without a space of its own (Ġ, ▁) in other vocabularies.
-// Fill then drops the white space before the blank, unless only white space is on the left. Otherwise the user's
-// spacing stays. Between neighbouring slots, Fill puts a space if the second token has its own; in WordPiece, if it is
-// no "##" piece, unless Hugging Face's decoder or the script writes none there.
+// A "##" piece joins the text on its left. So does a token without a space of
+// its own (Ġ, ▁) in other vocabularies. Fill then drops the white space before
+// the blank, unless only white space is on the left. Otherwise the user's
+// spacing stays. Between neighbouring slots, Fill puts a space if the second
+// token has its own; in WordPiece, if it is no "##" piece, unless Hugging
+// Face's decoder or the script writes none there.
 //
-// With an uncased model, fills get capitals, unless KeepCase is set. If the user wrote a fill with capitals (Written),
-// it keeps them. "i" becomes "I", unless the text has an "i" of its own. More rules apply if the template has a capital
-// letter, or is whole sentences without capitals. A fill then is all capitals among words in capitals, and has capitals
-// in titles, in names and at the start of a sentence, even of a quoted one. An original replaces the last rule.
+// With an uncased model, fills get capitals, unless KeepCase is set. If the
+// user wrote a fill with capitals (Written), it keeps them. "i" becomes "I",
+// unless the text has an "i" of its own. More rules apply if the template
+// has a capital letter, or is whole sentences without capitals. A fill then
+// is all capitals among words in capitals, and has capitals in titles, in
+// names and at the start of a sentence, even of a quoted one. An original
+// replaces the last rule.
 func (tpl *Template) Fill(ids []int) Filled {
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
 	text.Grow(len(tpl.Text) + 8*len(tpl.Slots))
-	from, left := 0, 0 // left is where the user's text before a blank starts
-	var last string    // last is the last token of the previous blank
+	from := 0
+	left := 0       // left is where the user's text before a blank starts
+	var last string // last is the last token of the previous blank
 	for i, blank := range tpl.Blanks {
 		literal := tpl.own(from, blank.Start)
 		from = blank.End
@@ -69,7 +76,8 @@ func (tpl *Template) Fill(ids []int) Filled {
 	return filled
 }
 
-// own returns the user's text between two places, without the backslashes that turn a blank into text.
+// own returns the user's text between two places, without the backslashes that
+// turn a blank into text.
 func (tpl *Template) own(from, to int) string {
 	var own strings.Builder
 	for _, m := range tpl.escapes {
@@ -86,7 +94,8 @@ func (tpl *Template) own(from, to int) string {
 func (tpl *Template) tokens(ids []int) []string {
 	tokens := make([]string, len(ids))
 	for i, id := range ids {
-		if tokens[i] = tpl.source.tokenizer.Token(id); tokens[i] == "" {
+		tokens[i] = tpl.source.tokenizer.Token(id)
+		if tokens[i] == "" {
 			tokens[i] = tpl.source.tokenizer.Token(tpl.source.tokenizer.unknown)
 		}
 	}
@@ -113,7 +122,8 @@ type filling struct {
 	from       int    // where the user's text before the blank starts
 }
 
-// spell returns the fill of blank number i with its capitals, by the rules of [Template.Fill].
+// spell returns the fill of blank number i with its capitals, by the rules of
+// [Template.Fill].
 func (tpl *Template) spell(i int, ids []int, f filling) string {
 	if tpl.KeepCase {
 		return f.fill
@@ -134,7 +144,8 @@ func (tpl *Template) spell(i int, ids []int, f filling) string {
 		right, free := tpl.ahead(i, ids)
 		named = withNames(f.text, fill, right, free)
 	}
-	original, cased := "", tpl.source.cased
+	original := ""
+	cased := tpl.source.cased
 	if i < len(tpl.Originals) {
 		original = tpl.Originals[i]
 		cased = cased || slices.ContainsFunc(tpl.Originals, hasCapital)
@@ -161,11 +172,13 @@ func (tpl *Template) after(i int) string {
 	return tpl.Text[tpl.Blanks[i].End:]
 }
 
-// ahead returns the text after blank i, in which a name may continue: the user's own or, if the next blank follows
-// directly, that blank's fill without capitals. free reports whether this text may still get capitals.
+// ahead returns the text after blank i, in which a name may continue: the
+// user's own or, if the next blank follows directly, that blank's fill without
+// capitals. free reports whether this text may still get capitals.
 func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	text = tpl.after(i)
-	if i++; i == len(tpl.Blanks) || strings.Trim(text, " ") != "" {
+	i++
+	if i == len(tpl.Blanks) || strings.Trim(text, " ") != "" {
 		return text, false
 	}
 	blank := tpl.Blanks[i]
@@ -173,7 +186,8 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 		return "", false
 	}
 	tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-	if _, joins := tpl.source.tokenizer.read(tokens[0]); joins {
+	_, joins := tpl.source.tokenizer.read(tokens[0])
+	if joins {
 		return tpl.join(tokens), false
 	}
 	return " " + tpl.join(tokens), true
@@ -188,7 +202,8 @@ func startsSentence(left string) bool {
 	if !strings.ContainsFunc(left[len(before):], unicode.IsSpace) {
 		return false
 	}
-	if said := strings.TrimRight(before, ",:"); strings.ContainsAny(left[len(before):], "\"“«„") {
+	said := strings.TrimRight(before, ",:")
+	if strings.ContainsAny(left[len(before):], "\"“«„") {
 		last, _ := utf8.DecodeLastRuneInString(said)
 		return len(said) < len(before) && unicode.IsLetter(last) || startsSentence(before+" ")
 	}
@@ -206,12 +221,14 @@ func startsSentence(left string) bool {
 	return !strings.Contains(word, ".") // false for ".." and "e.g."
 }
 
-// opens reports whether a character may stand between the end of a sentence and the first word of the next sentence.
+// opens reports whether a character may stand between the end of a sentence and
+// the first word of the next sentence.
 func opens(r rune) bool {
 	return unicode.In(r, unicode.Ps, unicode.Pi) || strings.ContainsRune("\"'`¿¡", r)
 }
 
-// closes reports whether a character may stand between a full stop and the white space after the full stop.
+// closes reports whether a character may stand between a full stop and the
+// white space after the full stop.
 func closes(r rune) bool {
 	return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\''
 }

@@ -164,8 +164,9 @@ func TestFillWrongIDs(t *testing.T) {
 	}
 }
 
-// Names of one and of several words, and initials, are written as most texts have them, also with the user's words
-// beside the blank. A text that begins with a blank and ends a sentence begins with a capital, and what stood in the
+// Names of one and of several words, and initials, are written as most texts
+// have them, also with the user's words beside the blank. A text that begins
+// with a blank and ends a sentence begins with a capital, and what stood in the
 // blank says more of both.
 func TestFillNames(t *testing.T) {
 	tokenizer := loadBuiltin(t)

@@ -50,7 +50,8 @@ func readReferences(t *testing.T, path string, atLeast int) []reference {
 	return references
 }
 
-// codePoints turns byte offsets into code points; an invalid byte counts as the one U+FFFD that the reference read.
+// codePoints turns byte offsets into code points; an invalid byte counts as the
+// one U+FFFD that the reference read.
 func codePoints(text string, offsets [][2]int) [][2]int {
 	points := make([][2]int, len(offsets))
 	for i, offset := range offsets {
@@ -134,7 +135,8 @@ func TestLoadFormsAgree(t *testing.T) {
 	}
 }
 
-// A configuration of BERT's counts more than tokenizer.json, as in transformers; of another class it does not.
+// A configuration of BERT's counts more than tokenizer.json, as in
+// transformers; of another class it does not.
 func TestConfigurationCounts(t *testing.T) {
 	for class, cased := range map[string]bool{"BertTokenizer": false, "": false, "PreTrainedTokenizerFast": true} {
 		folder := variantFS(t, "cased").(fstest.MapFS)
@@ -151,7 +153,8 @@ func TestConfigurationCounts(t *testing.T) {
 	}
 }
 
-// The first and last character of each block that is set apart, and their neighbours, are words of their own or not.
+// The first and last character of each block that is set apart, and their
+// neighbours, are words of their own or not.
 func TestChineseBlocks(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
 	for _, block := range [][2]rune{
@@ -171,7 +174,8 @@ func TestChineseBlocks(t *testing.T) {
 	}
 }
 
-// The bound on the length of a word counts characters, and holds for words of the vocabulary too.
+// The bound on the length of a word counts characters, and holds for words of
+// the vocabulary too.
 func TestLongestWord(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{LongestWord: 4, StripAccents: new(bool)})
 	for text, want := range map[string]string{"left": "left", "ferry": "[UNK]", "ways": "way ##s", "wayss": "[UNK]",

@@ -21,26 +21,45 @@ const (
 	tokenizerFile     = "tokenizer.json"
 )
 
-// maxFile is the largest size of a tokenizer file in bytes, because a bundle may come from anywhere.
+// maxFile is the largest size of a tokenizer file in bytes, because a bundle
+// may come from anywhere.
 const maxFile = 64 << 20
 
-// Load reads the tokenizer of a bundle folder. It takes tokenizer.json, whose model may be WordPiece, BPE or Unigram,
-// else RoBERTa's vocab.json with merges.txt, else WordPiece's vocab.txt with tokenizer_config.json. Load refuses a
-// tokenizer whose ids it cannot reproduce: an unknown model or step, or a WordPiece with other special tokens or with
-// tokens that another file adds. An error is one line that names the file and says what is wrong.
+// Load reads the tokenizer of a bundle folder. It takes tokenizer.json, whose
+// model may be WordPiece, BPE or Unigram, else RoBERTa's vocab.json with
+// merges.txt, else WordPiece's vocab.txt with tokenizer_config.json. Load
+// refuses a tokenizer whose ids it cannot reproduce: an unknown model or step,
+// or a WordPiece with other special tokens or with tokens that another file
+// adds. An error is one line that names the file and says what is wrong.
 func Load(fsys fs.FS) (*Tokenizer, error) {
+	pipeline, err := readFile(fsys, tokenizerFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if pipeline == nil {
+		return LoadVocabulary(fsys)
+	}
+	configured, err := readFile(fsys, configurationFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return loadTokenizer(fsys, pipeline, configured)
+}
+
+// LoadVocabulary does what Load does for a bundle without tokenizer.json. Where
+// tokenizer.json says the same as the other files, LoadVocabulary takes a fifth
+// of the time.
+func LoadVocabulary(fsys fs.FS) (*Tokenizer, error) {
 	content := map[string][]byte{}
-	for _, name := range []string{tokenizerFile, configurationFile, vocabularyFile} {
+	for _, name := range []string{configurationFile, vocabularyFile} {
 		read, err := readFile(fsys, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		content[name] = read
 	}
-	if content[tokenizerFile] != nil {
-		return loadTokenizer(fsys, content[tokenizerFile], content[configurationFile])
-	}
-	if _, err := fs.Lstat(fsys, bytePairFile); err == nil {
+	_, err := fs.Lstat(fsys, bytePairFile)
+	if err == nil {
 		return loadBytePairs(fsys, content[configurationFile])
 	}
 	switch {
@@ -55,7 +74,8 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	return t.checked(fsys, err)
 }
 
-// checked returns an error if a WordPiece tokenizer lacks a token that another file adds, or err if it is not nil.
+// checked returns an error if a WordPiece tokenizer lacks a token that another
+// file adds, or err if it is not nil.
 func (t *Tokenizer) checked(fsys fs.FS, err error) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
@@ -78,7 +98,8 @@ func (t *Tokenizer) checked(fsys fs.FS, err error) (*Tokenizer, error) {
 		names[value.name] = configurationFile
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if id, ok := t.ids[name]; !ok || !t.notWords[id] {
+		id, ok := t.ids[name]
+		if !ok || !t.notWords[id] {
 			return nil, fileFault(names[name], errUnsupported,
 				"added token %.40q; only those of %s are taken: save it with transformers", name, tokenizerFile)
 		}
@@ -100,7 +121,8 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	return content, err
 }
 
-// configuration is the part of tokenizer_config.json that changes ids. A missing field has Hugging Face's default.
+// configuration is the part of tokenizer_config.json that changes ids. A
+// missing field has Hugging Face's default.
 type configuration struct {
 	specialTokens
 	Class           string   `json:"tokenizer_class"`
@@ -123,7 +145,8 @@ type added struct {
 	Normalized bool   `json:"normalized"`
 }
 
-// loadVocabulary makes a tokenizer from the contents of vocab.txt and tokenizer_config.json.
+// loadVocabulary makes a tokenizer from the contents of vocab.txt and
+// tokenizer_config.json.
 func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer, error) {
 	unsupported := func(format string, arguments ...any) error {
 		return fileFault(configurationFile, errUnsupported, format, arguments...)
@@ -163,8 +186,8 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	return newFromList(tokens, o, vocabularyFile)
 }
 
-// check returns an error for an added token that would change ids. It allows only the five special tokens, matched
-// exactly.
+// check returns an error for an added token that would change ids. It allows
+// only the five special tokens, matched exactly.
 func (a added) check(file string) error {
 	switch {
 	case !slices.Contains(bertTokens, a.Content):
@@ -176,7 +199,8 @@ func (a added) check(file string) error {
 	return nil
 }
 
-// parseVocabulary returns the tokens of vocab.txt, which has one token on each line. The first token has id 0.
+// parseVocabulary returns the tokens of vocab.txt, which has one token on each
+// line. The first token has id 0.
 func parseVocabulary(content string) ([]string, error) {
 	fault := func(fault Fault, line int, format string, arguments ...any) error {
 		return fileFault(fmt.Sprintf("%s line %d", vocabularyFile, line), fault, format, arguments...)
@@ -204,7 +228,8 @@ func parseVocabulary(content string) ([]string, error) {
 	return tokens, nil
 }
 
-// loadTokenizer makes a tokenizer from the contents of tokenizer.json and of tokenizer_config.json, which may be empty.
+// loadTokenizer makes a tokenizer from the contents of tokenizer.json and of
+// tokenizer_config.json, which may be empty.
 func loadTokenizer(fsys fs.FS, content, configurationContent []byte) (*Tokenizer, error) {
 	var file pipelineFile
 	if err := json.Unmarshal(content, &file); err != nil {
@@ -214,15 +239,17 @@ func loadTokenizer(fsys fs.FS, content, configurationContent []byte) (*Tokenizer
 	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
 		return nil, err
 	}
-	if file.Model.Type = file.Model.named(); file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
+	file.Model.Type = file.Model.named()
+	if file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
 		return file.load(content, &c)
 	}
 	t, err := file.wordPiece(&c)
 	return t.checked(fsys, err)
 }
 
-// wordPiece makes a tokenizer from a file whose model is WordPiece. As in transformers, the normalising options in the
-// configuration of a BERT class override those in the file.
+// wordPiece makes a tokenizer from a file whose model is WordPiece. As in
+// transformers, the normalising options in the configuration of a BERT class
+// override those in the file.
 func (file *pipelineFile) wordPiece(c *configuration) (*Tokenizer, error) {
 	kind := func(s *pipelineStep) string {
 		if s == nil {
@@ -251,7 +278,8 @@ func (file *pipelineFile) wordPiece(c *configuration) (*Tokenizer, error) {
 		}
 	}
 	n := file.Normalizer
-	if class := strings.TrimSuffix(c.Class, "Fast"); class != "PreTrainedTokenizer" && class != "TokenizersBackend" {
+	class := strings.TrimSuffix(c.Class, "Fast")
+	if class != "PreTrainedTokenizer" && class != "TokenizersBackend" {
 		n.LowerCase = cmp.Or(c.LowerCase, n.LowerCase)
 		n.HandleChinese = cmp.Or(c.TokenizeChinese, n.HandleChinese)
 		n.StripAccents = cmp.Or(c.StripAccents, n.StripAccents)

@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// These are the files of RoBERTa's byte-level BPE without tokenizer.json, with the names that Hugging Face gives them.
+// These are the files of RoBERTa's byte-level BPE without tokenizer.json, with
+// the names that Hugging Face gives them.
 const (
 	modelFile    = "config.json"
 	specialFile  = "special_tokens_map.json"
@@ -29,11 +30,14 @@ const bytePairClass = "RobertaTokenizer"
 const saveIt = "save it with transformers: " +
 	"AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)"
 
-// robertaTokens are RoBERTa's special tokens by their roles: bos, eos, unk, sep, pad, cls, mask.
+// robertaTokens are RoBERTa's special tokens by their roles: bos, eos, unk,
+// sep, pad, cls, mask.
 var robertaTokens = []string{"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 
-// loadBytePairs makes a tokenizer from vocab.json and merges.txt. It does what transformers 4.57 does to turn RoBERTa's
-// files into tokenizer.json (convert_slow_tokenizer.py, tokenization_roberta.py). tokenizer_config.json may be empty.
+// loadBytePairs makes a tokenizer from vocab.json and merges.txt. It does
+// what transformers 4.57 does to turn RoBERTa's files into tokenizer.json
+// (convert_slow_tokenizer.py, tokenization_roberta.py).
+// tokenizer_config.json may be empty.
 func loadBytePairs(fsys fs.FS, configurationContent []byte) (*Tokenizer, error) {
 	var c configuration
 	if err := unmarshal(configurationFile, configurationContent, &c); err != nil {
@@ -89,10 +93,12 @@ func loadBytePairs(fsys fs.FS, configurationContent []byte) (*Tokenizer, error) 
 	return t, nil
 }
 
-// isSet returns the value of a setting whose default is false. isTrue does so for settings whose default is true.
+// isSet returns the value of a setting whose default is false. isTrue does so
+// for settings whose default is true.
 func isSet(value *bool) bool { return value != nil && *value }
 
-// unmarshal reads the content of a JSON file. If the content is empty, value stays as it is.
+// unmarshal reads the content of a JSON file. If the content is empty,
+// value stays as it is.
 func unmarshal(name string, content []byte, value any) error {
 	if len(content) == 0 {
 		return nil
@@ -103,7 +109,8 @@ func unmarshal(name string, content []byte, value any) error {
 	return nil
 }
 
-// readSettings reads a JSON file of the bundle. If there is no such file, value stays as it is.
+// readSettings reads a JSON file of the bundle. If there is no such file,
+// value stays as it is.
 func readSettings(fsys fs.FS, name string, value any) error {
 	content, err := readFile(fsys, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +119,8 @@ func readSettings(fsys fs.FS, name string, value any) error {
 	return unmarshal(name, content, value)
 }
 
-// checkBytePairs returns an error for files of another class than RoBERTa's, or with other special or added tokens.
+// checkBytePairs returns an error for files of another class than RoBERTa's, or
+// with other special or added tokens.
 func checkBytePairs(fsys fs.FS, c *configuration) error {
 	var model struct {
 		Type     string `json:"model_type"`
@@ -144,7 +152,8 @@ func checkBytePairs(fsys fs.FS, c *configuration) error {
 			if value.name != "" && value.name != robertaTokens[i] {
 				names = append(names, value.name)
 			}
-			if t := value.token; t != nil && (t.SingleWord || t.StripRight || t.StripLeft != (value.name == "<mask>")) {
+			t := value.token
+			if t != nil && (t.SingleWord || t.StripRight || t.StripLeft != (value.name == "<mask>")) {
 				return fileFault(specialFile, errUnsupported, "%s with other flags than RoBERTa's; %s", value.name,
 					saveIt)
 			}
@@ -165,8 +174,9 @@ func checkBytePairs(fsys fs.FS, c *configuration) error {
 	return nil
 }
 
-// parseMerges reads merges.txt, which has a merge on each line. As in the reference, the first line is not a merge, and
-// text after the last line break is ignored. Of equal merges, only the first counts.
+// parseMerges reads merges.txt, which has a merge on each line. As in the
+// reference, the first line is not a merge, and text after the last line break
+// is ignored. Of equal merges, only the first counts.
 func parseMerges(content string) ([]mergeRule, error) {
 	lines := strings.Split(content, "\n")
 	merges := make([]mergeRule, 0, len(lines))

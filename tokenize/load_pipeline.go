@@ -42,7 +42,8 @@ type pipelineModel struct {
 	IgnoreMerges bool            `json:"ignore_merges"`
 }
 
-// named returns the type of a model. Early tokenizer.json files have no type, so named infers it from the other fields.
+// named returns the type of a model. Early tokenizer.json files have no type,
+// so named infers it from the other fields.
 func (m *pipelineModel) named() string {
 	switch {
 	case m.Type != "":
@@ -93,7 +94,8 @@ var (
 	_ json.Unmarshaler = (*scoredToken)(nil)
 )
 
-// pipelineStep is a step of a normalizer, pre-tokenizer, post-processor or decoder. It has the fields of all kinds.
+// pipelineStep is a step of a normalizer, pre-tokenizer, post-processor or
+// decoder. It has the fields of all kinds.
 type pipelineStep struct {
 	Type          string         `json:"type"`
 	Normalizers   []pipelineStep `json:"normalizers"`
@@ -156,8 +158,9 @@ func (file *pipelineFile) load(content []byte, c *configuration) (*Tokenizer, er
 	return t, nil
 }
 
-// tokenizer makes a tokenizer without its checksum. c names special tokens. prefixSpace is the configuration's setting
-// of the space before a text, or nil.
+// tokenizer makes a tokenizer without its checksum. c names special
+// tokens. prefixSpace is the configuration's setting of the space
+// before a text, or nil.
 func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
 	if err := t.loadModel(&file.Model); err != nil {
@@ -202,8 +205,9 @@ func (s *pipelineStep) uses(kind string) bool {
 		slices.ContainsFunc(s.PreTokenizers, func(part pipelineStep) bool { return part.uses(kind) }))
 }
 
-// loadDecoder checks the decoder of a vocabulary of characters. It returns an error if the decoder is not the known
-// one, which turns ▁ into a space, joins byte tokens, and may drop a space before the text.
+// loadDecoder checks the decoder of a vocabulary of characters. It returns an
+// error if the decoder is not the known one, which turns ▁ into a space, joins
+// byte tokens, and may drop a space before the text.
 func (t *Tokenizer) loadDecoder(s *pipelineStep) error {
 	var kinds []string
 	if s != nil && s.Type == "Sequence" {
@@ -219,7 +223,8 @@ func (t *Tokenizer) loadDecoder(s *pipelineStep) error {
 			}
 		}
 	}
-	if known := []string{"Replace", "ByteFallback", "Fuse", "Strip"}; len(kinds) < 3 ||
+	known := []string{"Replace", "ByteFallback", "Fuse", "Strip"}
+	if len(kinds) < 3 ||
 		!slices.Equal(kinds, known[:min(len(kinds), 4)]) {
 		return pipelineFault(errUnsupported, "byte_fallback true without a decoder of Replace, ByteFallback and Fuse")
 	}
@@ -250,7 +255,8 @@ func (t *Tokenizer) loadModel(m *pipelineModel) error {
 	t.alphabet = alphabetBytes
 	newModel := newBytePairs
 	if m.ByteFallback {
-		t.alphabet, newModel = alphabetCharacters, newCharacterPairs
+		t.alphabet = alphabetCharacters
+		newModel = newCharacterPairs
 	}
 	pairs, err := newModel(t.ids, m)
 	if err != nil {
@@ -271,9 +277,11 @@ func (t *Tokenizer) loadUnigram(m *pipelineModel) error {
 	if m.Unknown == nil || *m.Unknown < 0 || *m.Unknown >= len(list) {
 		return pipelineFault(errMissingToken, "model.unk_id names no token of the vocabulary")
 	}
-	tokens, scores := make([]string, len(list)), make([]float64, len(list))
+	tokens := make([]string, len(list))
+	scores := make([]float64, len(list))
 	for id, token := range list {
-		tokens[id], scores[id] = token.text, token.score
+		tokens[id] = token.text
+		scores[id] = token.score
 		if err := t.addToken(token.text, id); err != nil {
 			return err
 		}
@@ -283,7 +291,8 @@ func (t *Tokenizer) loadUnigram(m *pipelineModel) error {
 	return nil
 }
 
-// checkSize returns an error for a vocabulary without tokens or with more than maxVocabulary.
+// checkSize returns an error for a vocabulary without tokens or with more
+// than maxVocabulary.
 func (t *Tokenizer) checkSize(size int) error {
 	switch {
 	case size == 0:
@@ -340,7 +349,8 @@ func (t *Tokenizer) addToken(token string, id int) error {
 	for len(t.vocabulary) <= id {
 		t.vocabulary = append(t.vocabulary, "")
 	}
-	if other := t.vocabulary[id]; other != "" && other != token {
+	other := t.vocabulary[id]
+	if other != "" && other != token {
 		return pipelineFault(errMalformed, "tokens %q and %q have the same id %d", min(token, other),
 			max(token, other), id)
 	}
@@ -352,7 +362,8 @@ func (t *Tokenizer) addToken(token string, id int) error {
 // loadAdded gives the added tokens their ids.
 func (t *Tokenizer) loadAdded(tokens []pipelineAdded) error {
 	for _, token := range tokens {
-		switch known, ok := t.ids[token.Content]; {
+		known, ok := t.ids[token.Content]
+		switch {
 		case token.ID == nil:
 			return pipelineFault(errMalformed, "added token %q has no id", token.Content)
 		case ok && known != *token.ID:
@@ -377,7 +388,8 @@ func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 	if s == nil {
 		return nil
 	}
-	if n, ok := simpleNormalizers[s.Type]; ok {
+	n, ok := simpleNormalizers[s.Type]
+	if ok {
 		t.cased = t.cased && s.Type != "Lowercase"
 		t.normalizers = append(t.normalizers, n)
 		return nil
@@ -424,7 +436,8 @@ func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 	return pipelineFault(errUnsupported, "normalizer %q", s.Type)
 }
 
-// addSplitter adds a pre-tokenizer, or all those of a sequence. configured is the setting add_prefix_space, or nil.
+// addSplitter adds a pre-tokenizer, or all those of a sequence. configured is
+// the setting add_prefix_space, or nil.
 func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 	if s == nil && t.alphabet == alphabetCharacters {
 		return nil
@@ -485,8 +498,9 @@ func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
 }
 
-// loadSpecials finds the ids of the five special tokens. The post-processor names two of them. The others have the name
-// that the configuration gives them, or a usual name.
+// loadSpecials finds the ids of the five special tokens. The post-processor
+// names two of them. The others have the name that the configuration gives
+// them, or a usual name.
 func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 	classifier, separator, err := surroundings(file.PostProcessor)
 	if err != nil {
@@ -508,7 +522,8 @@ func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 		}
 		found := false
 		for _, name := range special.names {
-			if *special.id, found = t.ids[name]; found && name != "" {
+			*special.id, found = t.ids[name]
+			if found && name != "" {
 				break
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// specialTokens holds the special tokens that tokenizer_config.json or special_tokens_map.json names.
+// specialTokens holds the special tokens that tokenizer_config.json or
+// special_tokens_map.json names.
 type specialTokens struct {
 	Beginning  specialValue   `json:"bos_token"`
 	End        specialValue   `json:"eos_token"`

@@ -259,7 +259,8 @@ func TestLoadFileSystemError(t *testing.T) {
 }
 
 func TestSHA256(t *testing.T) {
-	// Written into signatures of stored results: a change of this value is a change of what they mean.
+	// Written into signatures of stored results: a change of this value is a
+	// change of what they mean.
 	const want = "5c62970ad775af536cbcee3e2048e2e17e2c8e285d3563af4e384f2b4c0af8f6"
 	if got := loadBuiltin(t).SHA256(); got != want {
 		t.Errorf("built-in tokenizer has SHA-256 %s, want %s", got, want)

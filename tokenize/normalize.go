@@ -12,7 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// letters is a text during normalising: its characters and, for each character, its byte range in the typed text.
+// letters is a text during normalising: its characters and, for each character,
+// its byte range in the typed text.
 type letters struct {
 	runes  []rune
 	source [][2]int
@@ -31,18 +32,21 @@ func (l *letters) add(r rune, source [2]int) {
 // span returns the byte range in the typed text for which l stands.
 func (l letters) span() [2]int { return [2]int{l.source[0][0], l.source[len(l.source)-1][1]} }
 
-// prepend puts a character before l. The character gets the byte range of the first character, as in the reference.
+// prepend puts a character before l. The character gets the byte range of the
+// first character, as in the reference.
 func (l letters) prepend(r rune) letters {
 	return letters{append([]rune{r}, l.runes...), append([][2]int{l.source[0]}, l.source...), l.first}
 }
 
-// normalize rewrites a text by all steps. A damaged file could make a text very long. So each step, and all steps
-// together, may multiply the length by mostGrowth at most, except for a short text.
+// normalize rewrites a text by all steps. A damaged file could make a text very
+// long. So each step, and all steps together, may multiply the length by
+// mostGrowth at most, except for a short text.
 func (t *Tokenizer) normalize(l letters) (letters, error) {
 	bound := longest(len(l.runes))
 	for i, step := range t.normalizers {
 		before := len(l.runes)
-		if l = step(l); len(l.runes) > min(bound, longest(before)) {
+		l = step(l)
+		if len(l.runes) > min(bound, longest(before)) {
 			return l, fmt.Errorf("%s: normalizer %d makes %d characters of a text of %d: more than %d times as many "+
 				"are not taken", tokenizerFile, i+1, len(l.runes), before, mostGrowth)
 		}
@@ -76,7 +80,8 @@ func normalForm(form norm.Form) normalizer {
 			if length > 0 { // else the segment comes from the characters of the previous one
 				span = l.part(at, at+length).span()
 			}
-			from, at = iter.Pos(), at+length
+			from = iter.Pos()
+			at += length
 			for _, r := range segment {
 				out.add(r, span)
 			}
@@ -98,7 +103,8 @@ func keep(holds func(r rune) bool) normalizer {
 	}
 }
 
-// notMark returns false for marks of every kind, which stripping accents drops after a normal form has separated them.
+// notMark returns false for marks of every kind, which stripping accents drops
+// after a normal form has separated them.
 func notMark(r rune) bool { return !unicode.Is(unicode.M, r) }
 
 func lowerCase(l letters) letters {
@@ -114,7 +120,8 @@ func lowerCase(l letters) letters {
 	return out
 }
 
-// replace puts text in place of every match. length returns the length of the match at the start of rest, or 0.
+// replace puts text in place of every match. length returns the length of the
+// match at the start of rest, or 0.
 func replace(length func(rest []rune) int, text string) normalizer {
 	return func(l letters) letters {
 		i := 0
@@ -164,7 +171,8 @@ func one(is func(rune) bool) func(rest []rune) int {
 
 // run returns the number of characters at the start of rest for which is returns true.
 func run(rest []rune, is func(rune) bool) int {
-	if n := slices.IndexFunc(rest, func(r rune) bool { return !is(r) }); n >= 0 {
+	n := slices.IndexFunc(rest, func(r rune) bool { return !is(r) })
+	if n >= 0 {
 		return n
 	}
 	return len(rest)
@@ -172,7 +180,8 @@ func run(rest []rune, is func(rune) bool) int {
 
 // blanks matches two or more spaces.
 func blanks(rest []rune) int {
-	if n := run(rest, func(r rune) bool { return r == ' ' }); n > 1 {
+	n := run(rest, func(r rune) bool { return r == ' ' })
+	if n > 1 {
 		return n
 	}
 	return 0
@@ -180,7 +189,8 @@ func blanks(rest []rune) int {
 
 // gaps matches two or more characters of white space, or a single line break or tab.
 func gaps(rest []rune) int {
-	if n := run(rest, unicode.IsSpace); n != 1 || strings.ContainsRune("\n\r\t", rest[0]) {
+	n := run(rest, unicode.IsSpace)
+	if n != 1 || strings.ContainsRune("\n\r\t", rest[0]) {
 		return n
 	}
 	return 0
@@ -189,7 +199,8 @@ func gaps(rest []rune) int {
 // strip returns a normalizer that drops white space at the left or right end.
 func strip(left, right bool) normalizer {
 	return func(l letters) letters {
-		from, to := 0, len(l.runes)
+		from := 0
+		to := len(l.runes)
 		if left {
 			from = run(l.runes, unicode.IsSpace)
 		}
@@ -200,8 +211,9 @@ func strip(left, right bool) normalizer {
 	}
 }
 
-// characterMap is the compiled replacement rules of SentencePiece: a double-array trie (Aoe 1989) in the layout of the
-// darts-clone library, and the replacement texts. The values of the trie are offsets into texts.
+// characterMap is the compiled replacement rules of SentencePiece: a
+// double-array trie (Aoe 1989) in the layout of the darts-clone library, and
+// the replacement texts. The values of the trie are offsets into texts.
 type characterMap struct {
 	trie  []uint32
 	texts string
@@ -209,11 +221,13 @@ type characterMap struct {
 
 var errCharacterMap = errors.New("precompiled_charsmap is cut short")
 
-// longestReplacement is the largest size of one replacement in bytes, because a damaged map could make a short text
-// very long. The longest replacement of NFKC has 33 bytes.
+// longestReplacement is the largest size of one replacement in bytes, because a
+// damaged map could make a short text very long. The longest replacement of
+// NFKC has 33 bytes.
 const longestReplacement = 128
 
-// parseCharacterMap reads the size of the trie, the trie, and the texts, each of which ends in a zero byte.
+// parseCharacterMap reads the size of the trie, the trie, and the texts, each
+// of which ends in a zero byte.
 func parseCharacterMap(data []byte) (*characterMap, error) {
 	if len(data) < 4 {
 		return nil, errCharacterMap
@@ -236,7 +250,8 @@ func parseCharacterMap(data []byte) (*characterMap, error) {
 	return m, nil
 }
 
-// find returns the replacement for the shortest prefix of key with a rule; ok is false if no rule is found.
+// find returns the replacement for the shortest prefix of key with a rule; ok
+// is false if no rule is found.
 func (m *characterMap) find(key string) (text string, ok bool) {
 	step := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := step(m.trie[0])
@@ -266,8 +281,8 @@ func (m *characterMap) find(key string) (text string, ok bool) {
 	return "", false
 }
 
-// normalize applies the rules as Hugging Face's library does: to a whole grapheme cluster if the cluster is short, else
-// to each code point.
+// normalize applies the rules as Hugging Face's library does: to a whole
+// grapheme cluster if the cluster is short, else to each code point.
 func (m *characterMap) normalize(l letters) letters {
 	const short = 6 // bytes
 	var out letters
@@ -280,7 +295,8 @@ func (m *characterMap) normalize(l letters) letters {
 		}
 		return ok
 	}
-	at, state := 0, -1
+	at := 0
+	state := -1
 	for rest := string(l.runes); rest != ""; {
 		var cluster string
 		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
@@ -290,7 +306,8 @@ func (m *characterMap) normalize(l letters) letters {
 			continue
 		}
 		for i := range part.runes {
-			if single := part.part(i, i+1); !put(single) {
+			single := part.part(i, i+1)
+			if !put(single) {
 				out.add(single.runes[0], single.source[0])
 			}
 		}

@@ -70,8 +70,9 @@ func checkEncoding(t rapid.TB, tokenizer *tokenize.Tokenizer, text string, e *to
 	}
 }
 
-// checkFilled checks the text outside the spans against the template: the user's, byte for byte, but for the white
-// space that a "##" piece drops and the blank between touching blanks.
+// checkFilled checks the text outside the spans against the template: the
+// user's, byte for byte, but for the white space that a "##" piece drops and
+// the blank between touching blanks.
 func checkFilled(t rapid.TB, tokenizer *tokenize.Tokenizer, template *tokenize.Template, ids []int) {
 	t.Helper()
 	filled := template.Fill(ids)
@@ -133,7 +134,8 @@ func checkTemplate(t rapid.TB, tokenizer *tokenize.Tokenizer, template *tokenize
 	}
 }
 
-// hardPieces are the pieces that random texts consist of: everything that a rule of the package names.
+// hardPieces are the pieces that random texts consist of: everything that a
+// rule of the package names.
 func hardPieces() []string {
 	return []string{
 		" ", "  ", "\t", "\n", "\u00a0", "\u3000", "\u2028", "\u200b", "\ufeff", "\u00ad",
@@ -237,7 +239,8 @@ func templates(t testing.TB, accepted *int) func(*rapid.T) {
 	}
 }
 
-// A fill read again gives the same text: filling with the tokens of a whole text restores it up to case.
+// A fill read again gives the same text: filling with the tokens of a whole
+// text restores it up to case.
 func TestFillRestoresText(t *testing.T) {
 	tokenizer := loadBuiltin(t)
 	for _, sentence := range sentences() {
@@ -279,7 +282,8 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// One tokenizer and one template serve many goroutines, and each sees what a lone caller sees. For go test -race.
+// One tokenizer and one template serve many goroutines, and each sees what a
+// lone caller sees. For go test -race.
 func TestGoroutines(t *testing.T) {
 	for _, tokenizer := range []*tokenize.Tokenizer{loadBuiltin(t), loadFamily(t, "roberta", ""),
 		loadFamily(t, "albert", "")} {

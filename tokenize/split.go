@@ -4,7 +4,8 @@ import (
 	"unicode"
 )
 
-// cutter is a tokenization model, such as WordPiece. It cuts a word, which is never empty, and adds its tokens to e.
+// cutter is a tokenization model, such as WordPiece. It cuts a word, which is
+// never empty, and adds its tokens to e.
 type cutter interface {
 	cut(e *encoder, word letters)
 }
@@ -19,7 +20,8 @@ const (
 	mergedWithPrevious = "MergedWithPrevious"
 )
 
-// splitAt returns a splitter that cuts at every match. length returns the length of a match at the start of rest, or 0.
+// splitAt returns a splitter that cuts at every match. length returns the
+// length of a match at the start of rest, or 0.
 func splitAt(length func(rest []rune) int, behavior string) splitter {
 	return func(piece letters, list []letters) []letters {
 		from := 0
@@ -38,7 +40,8 @@ func splitAt(length func(rest []rune) int, behavior string) splitter {
 			if behavior != mergedWithPrevious {
 				add(i)
 			}
-			if i += n; behavior != removed {
+			i += n
+			if behavior != removed {
 				add(i)
 			}
 			from = i
@@ -55,7 +58,8 @@ const (
 	prependNever  = "never"
 )
 
-// splitMetaspace writes spaces as ▁, and adds ▁ to pieces as prepend says. If split is set, ▁ starts a part.
+// splitMetaspace writes spaces as ▁, and adds ▁ to pieces as prepend says. If
+// split is set, ▁ starts a part.
 func splitMetaspace(prepend string, split bool) splitter {
 	return func(piece letters, list []letters) []letters {
 		words := letters{make([]rune, len(piece.runes)), piece.source, piece.first}
@@ -102,7 +106,8 @@ func splitGPT2(prependSpace bool) splitter {
 	}
 }
 
-// kind returns the kind of a character in the pattern of GPT-2: white space (0), letter (1), number (2) or other (3).
+// kind returns the kind of a character in the pattern of GPT-2: white space
+// (0), letter (1), number (2) or other (3).
 func kind(r rune) int {
 	switch {
 	case unicode.IsSpace(r):
@@ -115,7 +120,8 @@ func kind(r rune) int {
 	return 3
 }
 
-// gpt2Length returns the number of characters that the pattern matches at the start of text, which is not empty.
+// gpt2Length returns the number of characters that the pattern matches at the
+// start of text, which is not empty.
 func gpt2Length(text []rune) int {
 	if text[0] == '\'' && len(text) > 1 {
 		switch text[1] {
@@ -132,7 +138,8 @@ func gpt2Length(text []rune) int {
 	if text[0] == ' ' && len(text) > 1 && kind(text[1]) != 0 {
 		start = 1
 	}
-	first, end := kind(text[start]), start+1
+	first := kind(text[start])
+	end := start + 1
 	for end < len(text) && kind(text[end]) == first {
 		end++
 	}

@@ -8,21 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: about a book, which a model
-// reads in windows. Tokenising takes time in proportion, and memory of about a hundred times the text.
+// MaxText is the longest text, in bytes, that Template, Shortest, Plain and
+// Candidate take: about a book, which a model reads in windows. Tokenising
+// takes time in proportion, and memory of about a hundred times the text.
 const MaxText = 1 << 20
 
-// Template is a text with blanks. [Tokenizer.Template], [Tokenizer.Shortest] and [Template.Expand] make it. Callers
-// must not change it.
+// Template is a text with blanks. [Tokenizer.Template], [Tokenizer.Shortest]
+// and [Template.Expand] make it. Callers must not change it.
 //
-// A blank is "[MASK]" or "[MASK:3]" as the user typed it. A slot is its place for one token. Most blanks have one slot.
+// A blank is "[MASK]" or "[MASK:3]" as the user typed it. A slot is its place
+// for one token. Most blanks have one slot.
 type Template struct {
 	Text    string   // as typed
 	IDs     []int    // [CLS], the tokens with [MASK] in every slot, [SEP]
 	Offsets [][2]int // byte range in Text of each token; {0, 0} for [CLS] and [SEP]
 	Slots   []int    // positions of the slots in IDs, ascending
 	Blanks  []Blank  // leftmost first
-	// Ties holds indices into Slots, in sets that must hold the same token because their blanks have one name.
+	// Ties holds indices into Slots, in sets that must hold the same token
+	// because their blanks have one name.
 	Ties [][]int
 
 	Spelling
@@ -34,7 +37,8 @@ type Template struct {
 type Spelling struct {
 	// KeepCase keeps the letters of the model's tokens as they are.
 	KeepCase bool
-	// Written, if not nil, returns a listed word, given as ids, as the user wrote it; "" if ids are not a listed word.
+	// Written, if not nil, returns a listed word, given as ids, as the user
+	// wrote it; "" if ids are not a listed word.
 	Written func(blank int, ids []int) string
 	// Originals are the words that the blanks replaced, if known, [blanks].
 	Originals []string
@@ -47,26 +51,31 @@ type Blank struct {
 	Pattern    string // the regular expression in [MASK~st..d]; "" if there is none
 	First      int    // index of the first slot in Template.Slots
 	Slots      int    // number of slots
-	// Low and High are the numbers of slots as typed: 1 and 3 for [MASK:1-3], 3 and 3 for [MASK:3]. For [MASK], which
-	// has one slot, both are 0.
+	// Low and High are the numbers of slots as typed: 1 and 3 for [MASK:1-3], 3
+	// and 3 for [MASK:3]. For [MASK], which has one slot, both are 0.
 	Low, High int
-	// TouchesLeft and TouchesRight report whether a letter or digit stands directly beside the blank, as in
-	// "high[MASK]" and "[MASK]ing".
+	// TouchesLeft and TouchesRight report whether a letter or digit stands
+	// directly beside the blank, as in "high[MASK]" and "[MASK]ing".
 	TouchesLeft, TouchesRight bool
-	// Opens reports whether a token without a space of its own (Ġ, ▁) may begin a word in the blank, as after a
-	// bracket. It is always false for WordPiece.
+	// Opens reports whether a token without a space of its own (Ġ, ▁)
+	// may begin a word in the blank, as after a bracket. It is always
+	// false for WordPiece.
 	Opens bool
-	// Unspaced reports whether the nearest letter is of a script that writes no spaces between words.
+	// Unspaced reports whether the nearest letter is of a script that writes no
+	// spaces between words.
 	Unspaced bool
 }
 
-// Template reads a text with blanks. The text must be valid UTF-8, with at least one blank and one other token. It must
-// not hold control characters except white space, or [CLS], [SEP] and [PAD]. Otherwise the error is an *InputError. A
-// blank of several lengths is an error too (see Tokenizer.Shortest). The caller checks whether the tokens fit the
+// Template reads a text with blanks. The text must be valid UTF-8, with at
+// least one blank and one other token. It must not hold control characters
+// except white space, or [CLS], [SEP] and [PAD]. Otherwise the error is
+// an *InputError. A blank of several lengths is an error too (see
+// Tokenizer.Shortest). The caller checks whether the tokens fit the
 // model's positions.
 //
-// The ids are those of Tokenizer.Encode for [MASK], except that tokens over characters take the white space before a
-// blank. Text directly beside a blank is tokenised by itself: "[MASK]ing" is [MASK] and "ing", not "##ing".
+// The ids are those of Tokenizer.Encode for [MASK], except that tokens over
+// characters take the white space before a blank. Text directly beside a blank
+// is tokenised by itself: "[MASK]ing" is [MASK] and "ing", not "##ing".
 func (t *Tokenizer) Template(text string) (*Template, error) {
 	template, err := t.Shortest(text, "")
 	if err != nil {
@@ -81,8 +90,10 @@ func (t *Tokenizer) Template(text string) (*Template, error) {
 	return template, nil
 }
 
-// Shortest reads a text whose blanks may have several lengths, "[MASK:1-3]", and gives each blank its shortest length.
-// further is another spelling of a blank, beside [MASK], ___, <mask> and the model's own mask; "" adds no spelling.
+// Shortest reads a text whose blanks may have several lengths,
+// "[MASK:1-3]", and gives each blank its shortest length. further is
+// another spelling of a blank, beside [MASK], ___, <mask> and the model's
+// own mask; "" adds no spelling.
 func (t *Tokenizer) Shortest(text, further string) (*Template, error) {
 	draft, err := t.draft(text, further)
 	if err != nil {
@@ -95,9 +106,11 @@ func (t *Tokenizer) Shortest(text, further string) (*Template, error) {
 	return draft.template(lengths), nil
 }
 
-// Expand returns a template for each combination of lengths, the shortest first. The last blank's length changes
-// fastest. lengths holds the numbers of slots that each blank may have, ascending, [blanks][numbers]; nil means as
-// typed. Blanks of one name have the length of the first. More than 64 combinations are an *InputError.
+// Expand returns a template for each combination of lengths, the shortest
+// first. The last blank's length changes fastest. lengths holds the numbers of
+// slots that each blank may have, ascending, [blanks][numbers]; nil means as
+// typed. Blanks of one name have the length of the first. More than 64
+// combinations are an *InputError.
 func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 	if lengths == nil {
 		for _, blank := range tpl.source.blanks {
@@ -125,7 +138,8 @@ func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 				longer = append(longer, append(slices.Clone(c), n))
 			}
 		}
-		if chosen = longer; len(chosen) > maxAlternatives {
+		chosen = longer
+		if len(chosen) > maxAlternatives {
 			return nil, inputFault(errTooManyLengths, b.Start, "more than %d; narrow a blank", maxAlternatives)
 		}
 	}
@@ -136,8 +150,9 @@ func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 	return templates, nil
 }
 
-// Context returns the tokens of a text that the model reads before another text, with the separator after it. Models
-// whose separator is </s> get two separators. Errors are those of Tokenizer.Plain.
+// Context returns the tokens of a text that the model reads before another
+// text, with the separator after it. Models whose separator is </s> get two
+// separators. Errors are those of Tokenizer.Plain.
 func (t *Tokenizer) Context(text string) ([]int, error) {
 	encoding, err := t.Plain(text)
 	if err != nil {
@@ -178,7 +193,8 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	}
 	if len(blanks) == 0 {
 		detail := "write [MASK] or ___ where a word is wanted"
-		if meant, at := MeantBlank(text); meant != "" {
+		meant, at := MeantBlank(text)
+		if meant != "" {
 			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
 		}
 		return nil, inputFault(ErrNoBlank, -1, "%s", detail)
@@ -188,7 +204,8 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	}
 	d := &draft{tokenizer: t, text: text, blanks: blanks, escapes: escapes, masks: make([]int, len(blanks))}
 	e := t.newEncoder(text)
-	from, words := 0, false // words is whether the text is more than blanks and white space
+	from := 0
+	words := false // words is whether the text is more than blanks and white space
 	for i, blank := range blanks {
 		words = words || strings.TrimSpace(text[from:blank.start]) != ""
 		end := blank.start
@@ -206,7 +223,8 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	d.hear(text[from:])
 	d.cased = d.cased || opensSentences(text, blanks[0].start)
 	d.shouted, d.titled = heading(strings.FieldsFunc(ownText(text, blanks, escapes), notLetter))
-	if d.encoding, err = e.finish(); err != nil {
+	d.encoding, err = e.finish()
+	if err != nil {
 		return nil, err
 	}
 	if len(d.encoding.IDs) == len(blanks)+2 || !words {
@@ -215,7 +233,8 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	return d, nil
 }
 
-// checkNames returns an error for blanks of one name with different lengths, because they cannot take the same fill.
+// checkNames returns an error for blanks of one name with different lengths,
+// because they cannot take the same fill.
 func checkNames(text string, blanks []notation) error {
 	first := map[string]notation{}
 	for _, blank := range blanks {
@@ -234,7 +253,8 @@ func checkNames(text string, blanks []notation) error {
 	return nil
 }
 
-// ownText returns a text with spaces instead of its blanks and of the blanks that a backslash turns into text.
+// ownText returns a text with spaces instead of its blanks and of the blanks
+// that a backslash turns into text.
 func ownText(text string, blanks []notation, escapes []mark) string {
 	own := []byte(text)
 	for _, blank := range blanks {
@@ -246,7 +266,8 @@ func ownText(text string, blanks []notation, escapes []mark) string {
 	return string(own)
 }
 
-// checkText returns an error for a text that is too long, empty or not UTF-8, or that has control characters.
+// checkText returns an error for a text that is too long, empty or not UTF-8,
+// or that has control characters.
 func checkText(text string) error {
 	if len(text) > MaxText {
 		return inputFault(ErrTooLong, -1, "%d bytes, at most %d are taken; give one chapter at a time",
@@ -255,7 +276,8 @@ func checkText(text string) error {
 	blank := true
 	for at, r := range text {
 		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(text[at:]); size == 1 {
+			_, size := utf8.DecodeRuneInString(text[at:])
+			if size == 1 {
 				return inputFault(errInvalidUTF8, at, "byte 0x%02x; convert the text to UTF-8", text[at])
 			}
 		}
@@ -320,15 +342,17 @@ func (d *draft) template(lengths []int) *Template {
 	return template
 }
 
-// hear notes capitals and the word "i" in the user's own text. The capitals of [UNK] are not the user's.
+// hear notes capitals and the word "i" in the user's own text. The capitals of
+// [UNK] are not the user's.
 func (d *draft) hear(text string) {
 	text = strings.ReplaceAll(text, d.tokenizer.vocabulary[d.tokenizer.unknown], "")
 	d.cased = d.cased || hasCapital(text)
 	d.smallI = d.smallI || slices.Contains(strings.FieldsFunc(text, notLetter), "i")
 }
 
-// opens reports whether a token without a space of its own may begin a word after the text left. before is the last
-// character of left. beside reports whether the script beside the blank writes no spaces.
+// opens reports whether a token without a space of its own may begin a word
+// after the text left. before is the last character of left. beside reports
+// whether the script beside the blank writes no spaces.
 func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 	switch {
 	case t.alphabet == alphabetPieces || wordRune(before) && !unspaced(before):
@@ -341,15 +365,17 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 	return !unicode.IsSpace(before)
 }
 
-// touches reports whether a character directly beside a blank makes one word with the blank.
+// touches reports whether a character directly beside a blank makes one
+// word with the blank.
 func (t *Tokenizer) touches(r rune) bool { return wordRune(r) && !unspaced(r) }
 
 // wordRune reports whether a character is a letter or a digit.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// Plain reads a whole text for scoring, and the words of its tokens ([Encoding.Words]). The rules for the text are
-// those of [Tokenizer.Template], except that it needs only one token and may have no blank. If the text breaks a rule,
-// the error is an [*InputError].
+// Plain reads a whole text for scoring, and the words of its tokens
+// ([Encoding.Words]). The rules for the text are those of [Tokenizer.Template],
+// except that it needs only one token and may have no blank. If the text breaks
+// a rule, the error is an [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
@@ -377,12 +403,14 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	return encoding, nil
 }
 
-// Candidate returns the tokens of a fill for a blank, "red" or "dark blue", without [CLS] and [SEP]. The text may also
-// be a "##" piece of the vocabulary. If tokens hold the space before a word, as in RoBERTa, the first token gets a
-// space, unless its script writes no spaces. A text that Tokenizer.Plain refuses, or an unknown word, gives an
-// *InputError.
+// Candidate returns the tokens of a fill for a blank, "red" or "dark blue",
+// without [CLS] and [SEP]. The text may also be a "##" piece of the vocabulary.
+// If tokens hold the space before a word, as in RoBERTa, the first token gets a
+// space, unless its script writes no spaces. A text that Tokenizer.Plain
+// refuses, or an unknown word, gives an *InputError.
 func (t *Tokenizer) Candidate(text string) ([]int, error) {
-	if id, ok := t.ids[text]; ok && continues(text) {
+	id, ok := t.ids[text]
+	if ok && continues(text) {
 		return []int{id}, nil
 	}
 	if t.bare() {
@@ -390,7 +418,8 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 			return nil, err
 		}
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)
-		if first, _ := utf8.DecodeRuneInString(text); !unspaced(first) {
+		first, _ := utf8.DecodeRuneInString(text)
+		if !unspaced(first) {
 			text = " " + text
 		}
 	}
@@ -399,7 +428,8 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 		return nil, err
 	}
 	ids := encoding.IDs[1 : len(encoding.IDs)-1]
-	if at := slices.Index(ids, t.unknown); at >= 0 {
+	at := slices.Index(ids, t.unknown)
+	if at >= 0 {
 		offset := encoding.Offsets[at+1]
 		return nil, inputFault(errUnknownWord, offset[0], "the model has no token for %s; name another word",
 			excerpt(text[offset[0]:offset[1]]))

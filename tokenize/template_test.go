@@ -275,7 +275,8 @@ func TestTemplateErrors(t *testing.T) {
 	})
 }
 
-// checkInputError checks the kind, the place and the form of an error: one line, that says what it should.
+// checkInputError checks the kind, the place and the form of an error: one
+// line, that says what it should.
 func checkInputError(t *testing.T, err error, fault tokenize.Fault, offset int, says string) {
 	t.Helper()
 	if !errors.Is(err, fault) {
@@ -394,7 +395,8 @@ func TestFillable(t *testing.T) {
 	}
 }
 
-// TestBlankSpans: what is coloured while a text is written is what will be read as a blank.
+// TestBlankSpans: what is coloured while a text is written is what will be
+// read as a blank.
 func TestBlankSpans(t *testing.T) {
 	for text, want := range map[string][]string{
 		`they [MASK~st..d] up`:                {"[MASK~st..d]"},
@@ -414,7 +416,8 @@ func TestBlankSpans(t *testing.T) {
 	}
 }
 
-// TestSpellings reads what people write for a blank, by every tokenizer; a backslash makes it text.
+// TestSpellings reads what people write for a blank, by every tokenizer; a
+// backslash makes it text.
 func TestSpellings(t *testing.T) {
 	tokenizer := loadBuiltin(t)
 	want := check.Must(tokenizer.Template("a [MASK] day"))(t)

@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,11 +15,13 @@ func (t *Tokenizer) roles() []*int {
 	return []*int{&t.padding, &t.unknown, &t.classifier, &t.separator, &t.mask}
 }
 
-// maxVocabulary is the largest valid number of tokens. The largest published BERT vocabulary has half a million.
+// maxVocabulary is the largest valid number of tokens. The largest published
+// BERT vocabulary has half a million.
 const maxVocabulary = 1 << 20
 
-// Tokenizer is a vocabulary with the rules that turn text into its tokens and back. A Tokenizer never changes once
-// made, so any number of goroutines may use it.
+// Tokenizer is a vocabulary with the rules that turn text into its tokens
+// and back. A Tokenizer never changes once made, so any number of
+// goroutines may use it.
 type Tokenizer struct {
 	vocabulary []string // token of each id
 	ids        map[string]int
@@ -40,12 +43,18 @@ type Tokenizer struct {
 	notWords       []bool   // per id: whether no slot takes the token
 	silent         []bool   // per id: whether decoding leaves out the token
 	forbidden      []string // special tokens that a user's text must not hold
+
+	joins struct { // see continuing
+		once   sync.Once
+		pieces map[string]int
+	}
 }
 
 // VocabularySize returns the number of tokens.
 func (t *Tokenizer) VocabularySize() int { return len(t.vocabulary) }
 
-// Token returns the token of an id, with "##" if it continues a word. For an id outside the vocabulary it returns "".
+// Token returns the token of an id, with "##" if it continues a word. For an id
+// outside the vocabulary it returns "".
 func (t *Tokenizer) Token(id int) string {
 	if id < 0 || id >= len(t.vocabulary) {
 		return ""
@@ -71,19 +80,22 @@ func (t *Tokenizer) UnknownID() int { return t.unknown }
 // Cased reports whether the tokenizer keeps capitals.
 func (t *Tokenizer) Cased() bool { return t.cased }
 
-// SHA256 returns, in hexadecimal, a hash of the vocabulary and of every option that changes ids.
+// SHA256 returns, in hexadecimal, a hash of the vocabulary and of every option
+// that changes ids.
 func (t *Tokenizer) SHA256() string { return t.sum }
 
-// Continues reports whether a token continues the word on its left. Such a token is a "##" piece or, if the vocabulary
-// marks spaces (Ġ, ▁), letters and digits without a space of their own.
+// Continues reports whether a token continues the word on its left. Such a
+// token is a "##" piece or, if the vocabulary marks spaces (Ġ, ▁), letters and
+// digits without a space of their own.
 func (t *Tokenizer) Continues(id int) bool {
 	text, joins := t.read(t.Token(id))
 	first, _ := utf8.DecodeRuneInString(text)
 	return joins && (t.alphabet == alphabetPieces || wordRune(first))
 }
 
-// Unspaced reports whether a token begins with a letter of a script that writes no spaces between words. A WordPiece
-// token must be no "##" piece, and another token must have no space of its own.
+// Unspaced reports whether a token begins with a letter of a script that writes
+// no spaces between words. A WordPiece token must be no "##" piece, and another
+// token must have no space of its own.
 func (t *Tokenizer) Unspaced(id int) bool {
 	text, joins := t.read(t.Token(id))
 	first, _ := utf8.DecodeRuneInString(text)
@@ -96,15 +108,17 @@ func (t *Tokenizer) opensWord(id int) bool {
 	return !joins || t.Unspaced(id)
 }
 
-// Word reports whether a token is a word or a piece of a word: only letters, digits and the marks on them.
+// Word reports whether a token is a word or a piece of a word: only letters,
+// digits and the marks on them.
 func (t *Tokenizer) Word(id int) bool {
 	text, _ := t.read(t.Token(id))
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !wordRune(r) && !unicode.IsMark(r) })
 }
 
-// Fillable returns the ids that a slot may take, ascending. It leaves out special and added tokens, [unusedN], and
-// tokens that are empty or a part of a character. It also leaves out tokens with a control character, which a terminal
-// would obey. The caller owns the slice.
+// Fillable returns the ids that a slot may take, ascending. It leaves out
+// special and added tokens, [unusedN], and tokens that are empty or a part of a
+// character. It also leaves out tokens with a control character, which a
+// terminal would obey. The caller owns the slice.
 func (t *Tokenizer) Fillable() []int {
 	fillable := make([]int, 0, len(t.vocabulary))
 	for id, token := range t.vocabulary {

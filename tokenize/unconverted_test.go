@@ -13,7 +13,8 @@ import (
 	"infill/tokenize"
 )
 
-// unconverted is the name of the layout of testdata/unconverted, which generate_reference.py there describes.
+// unconverted is the name of the layout of testdata/unconverted, which
+// generate_reference.py there describes.
 const unconverted = "unconverted"
 
 const unconvertedFolder = "testdata/unconverted/roberta"
@@ -29,7 +30,8 @@ func unconvertedFiles(t testing.TB) fstest.MapFS {
 	return files
 }
 
-// hardTexts are the texts of generate_reference.py itself, which follow those of ../families there.
+// hardTexts are the texts of generate_reference.py itself, which follow those
+// of ../families there.
 var hardTexts = []string{"", " ", "a <mask>", "a<mask>b", "the  <mask> , and\t<mask>.", "a [MASK]", "a[MASK]b",
 	"the  [MASK] , and\t[MASK].", "a.b-c (d) £5 - €7",
 	"well-known (so it was said) - in 3.5 ways", "14,000 people, 7,45", "9,",
@@ -39,8 +41,8 @@ var hardTexts = []string{"", " ", "a <mask>", "a<mask>b", "the  <mask> , and\t<m
 	"@user replied <url> <USER> said <url>x", "x<special>y <special> z", " leading and trailing ",
 	"``quoted'' and ''again``"}
 
-// Ids, offsets, decoded texts, special tokens and the size of the vocabulary are those of the tokenizer that
-// transformers converts from the same files.
+// Ids, offsets, decoded texts, special tokens and the size of the vocabulary
+// are those of the tokenizer that transformers converts from the same files.
 func TestUnconvertedAgainstReference(t *testing.T) {
 	tokenizer := loadFamily(t, unconverted, "")
 	content := check.Must(os.ReadFile(filepath.Join(unconvertedFolder, "reference.json")))(t)

@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// unigram is the Unigram model (Kudo 2018). Of all ways to cut a piece into tokens, it takes the way with the highest
-// sum of scores. It finds this way from left to right (Viterbi).
+// unigram is the Unigram model (Kudo 2018). Of all ways to cut a piece into
+// tokens, it takes the way with the highest sum of scores. It finds this way
+// from left to right (Viterbi).
 type unigram struct {
 	ids     map[string]int
 	scores  []float64
@@ -17,7 +18,8 @@ type unigram struct {
 
 var _ cutter = (*unigram)(nil)
 
-// unknownPenalty is how much lower than the worst token's score an unknown character's score is, as in SentencePiece.
+// unknownPenalty is how much lower than the worst token's score an unknown
+// character's score is, as in SentencePiece.
 const unknownPenalty = 10
 
 func newUnigram(tokens []string, scores []float64, unknown int) *unigram {
@@ -31,7 +33,8 @@ func newUnigram(tokens []string, scores []float64, unknown int) *unigram {
 	return m
 }
 
-// step is the best way to a place in the text: its score, its last token, and where that token begins.
+// step is the best way to a place in the text: its score, its last token, and
+// where that token begins.
 type step struct {
 	score       float64
 	from, token int
@@ -48,14 +51,16 @@ func (m *unigram) cut(e *encoder, piece letters) {
 	n := len(piece.runes)
 	best := make([]step, n+1)
 	offer := func(from, to, token int, score float64) {
-		if s := &best[to]; !s.reached || score > s.score {
+		s := &best[to]
+		if !s.reached || score > s.score {
 			*s = step{score, from, token, true}
 		}
 	}
 	for from := range n {
 		known := false
 		for to := from + 1; to <= n && starts[to]-starts[from] <= m.longest; to++ {
-			if id, ok := m.ids[text[starts[from]:starts[to]]]; ok {
+			id, ok := m.ids[text[starts[from]:starts[to]]]
+			if ok {
 				offer(from, to, id, best[from].score+m.scores[id])
 				known = known || to == from+1
 			}
@@ -68,11 +73,13 @@ func (m *unigram) cut(e *encoder, piece letters) {
 	ends := make([]int, 0, n)
 	for at := n; at > 0; at = best[at].from {
 		s := best[at]
-		if last := len(path) - 1; last >= 0 && s.token == m.id && path[last].token == m.id {
+		last := len(path) - 1
+		if last >= 0 && s.token == m.id && path[last].token == m.id {
 			path[last].from = s.from // neighbouring unknown characters are one token
 			continue
 		}
-		path, ends = append(path, s), append(ends, at)
+		path = append(path, s)
+		ends = append(ends, at)
 	}
 	for i := len(path) - 1; i >= 0; i-- {
 		e.addPiece(path[i].token, piece.part(path[i].from, ends[i]).span())

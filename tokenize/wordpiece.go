@@ -18,11 +18,13 @@ import (
 
 const unknownToken = "[UNK]"
 
-// bertTokens are the special tokens of a BERT vocabulary, in the order of roles. Text that equals one of them, in
-// exactly these capitals, is that token.
+// bertTokens are the special tokens of a BERT vocabulary, in the
+// order of roles. Text that equals one of them, in exactly these
+// capitals, is that token.
 var bertTokens = []string{"[PAD]", unknownToken, "[CLS]", "[SEP]", maskToken}
 
-// Options are the settings of BERT's normaliser and WordPiece model. The zero value suits bert-base-uncased.
+// Options are the settings of BERT's normaliser and WordPiece model. The zero
+// value suits bert-base-uncased.
 type Options struct {
 	Cased        bool  // keep capitals (do_lower_case false)
 	StripAccents *bool // whether "é" becomes "e" (strip_accents); nil: if the model is uncased
@@ -42,8 +44,9 @@ func (o Options) stripAccents() bool {
 // longestWord returns LongestWord, or its default if it is 0.
 func (o Options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
 
-// New makes a tokenizer from a vocabulary, whose tokens are in the order of their ids. The vocabulary must have [PAD],
-// [UNK], [CLS], [SEP] and [MASK]. No token may be empty or occur twice.
+// New makes a tokenizer from a vocabulary, whose tokens are in the order of
+// their ids. The vocabulary must have [PAD], [UNK], [CLS], [SEP] and [MASK]. No
+// token may be empty or occur twice.
 func New(vocabulary []string, o Options) (*Tokenizer, error) { return newFromList(vocabulary, o, "") }
 
 // newFromList does the work of New. Its errors name file.
@@ -52,14 +55,16 @@ func newFromList(vocabulary []string, o Options, file string) (*Tokenizer, error
 	return t, nameFile(err, file)
 }
 
-// newWordPiece makes a tokenizer with the rules of BERT. fill adds the vocabulary, of about size tokens. addedTokens
-// are further tokens. Errors are about tokenizer.json.
+// newWordPiece makes a tokenizer with the rules of BERT. fill adds the
+// vocabulary, of about size tokens. addedTokens are further tokens. Errors are
+// about tokenizer.json.
 func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*Tokenizer) error) (*Tokenizer, error) {
 	if o.LongestWord < 0 {
 		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
 	}
 	t := &Tokenizer{ids: make(map[string]int, size)}
-	// The model gets the map while the map is still empty, so that it does not build a reversed second map.
+	// The model gets the map while the map is still empty, so that it does not
+	// build a reversed second map.
 	words := model.Vocab(t.ids)
 	t.model = greedy{words, o.longestWord(), wordpiece.NewWordPieceBuilder().
 		Vocab(&words).
@@ -101,7 +106,8 @@ func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*T
 	if err := t.loadAdded(addedTokens); err != nil {
 		return nil, err
 	}
-	if gap := slices.Index(t.vocabulary, ""); gap >= 0 {
+	gap := slices.Index(t.vocabulary, "")
+	if gap >= 0 {
 		return nil, pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
 	}
 	t.sum = o.digest(t.vocabulary, further)
@@ -111,7 +117,8 @@ func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*T
 	return t, nil
 }
 
-// digest hashes the vocabulary and the options in effect. Each token has its length, so that no two inputs collide.
+// digest hashes the vocabulary and the options in effect. Each token has its
+// length, so that no two inputs collide.
 func (o Options) digest(vocabulary []string, further []pipelineAdded) string {
 	content := fmt.Appendf(nil,
 		"wordpiece 1 cased %t strip accents %t keep controls %t join chinese %t longest word %d\n",
@@ -127,7 +134,8 @@ func (o Options) digest(vocabulary []string, further []pipelineAdded) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// greedy is the WordPiece model. Again and again, it cuts off the longest token with which the rest of a word begins.
+// greedy is the WordPiece model. Again and again, it cuts off the longest token
+// with which the rest of a word begins.
 type greedy struct {
 	words   map[string]int
 	longest int
@@ -138,8 +146,10 @@ var _ cutter = greedy{}
 
 func (m greedy) cut(e *encoder, word letters) {
 	text := string(word.runes)
-	// Most words are in the vocabulary as they are. The model, too, would first try the whole word.
-	if id, ok := m.words[text]; ok && len(word.runes) <= m.longest {
+	// Most words are in the vocabulary as they are. The model, too, would first
+	// try the whole word.
+	id, ok := m.words[text]
+	if ok && len(word.runes) <= m.longest {
 		e.addPiece(id, word.span())
 		return
 	}
@@ -152,7 +162,8 @@ func (m greedy) cut(e *encoder, word letters) {
 	}
 }
 
-// normalize is BertNormalizer: it cleans, puts spaces around Chinese characters, strips accents, and lower-cases.
+// normalize is BertNormalizer: it cleans, puts spaces around Chinese
+// characters, strips accents, and lower-cases.
 func (o Options) normalize(l letters) (out letters) {
 	out = letters{make([]rune, 0, len(l.runes)+8), make([][2]int, 0, len(l.runes)+8), l.first}
 	var scratch []byte
@@ -171,12 +182,15 @@ func (o Options) normalize(l letters) (out letters) {
 		if r < utf8.RuneSelf || !o.stripAccents() {
 			out.add(r, source)
 		} else {
-			// Normalising each character by itself is enough. Full normalisation also reorders marks across characters:
-			// marks that are dropped here, and a few spacing marks of musical and Brahmic scripts.
+			// Normalising each character by itself is enough. Full
+			// normalisation also reorders marks across characters: marks that
+			// are dropped here, and a few spacing marks of musical and
+			// Brahmic scripts.
 			scratch = norm.NFD.AppendString(scratch[:0], string(r))
 			for rest := scratch; len(rest) > 0; {
 				part, width := utf8.DecodeRune(rest)
-				if rest = rest[width:]; !unicode.Is(unicode.Mn, part) {
+				rest = rest[width:]
+				if !unicode.Is(unicode.Mn, part) {
 					out.add(part, source)
 				}
 			}
@@ -191,8 +205,9 @@ func (o Options) normalize(l letters) (out letters) {
 	return lowerCase(out)
 }
 
-// dropped reports whether BERT's cleaning removes a character: NUL, U+FFFD and the category "other" (control, format,
-// private use). Tab, newline and carriage return are white space and stay.
+// dropped reports whether BERT's cleaning removes a character: NUL, U+FFFD and
+// the category "other" (control, format, private use). Tab, newline and
+// carriage return are white space and stay.
 func dropped(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -206,7 +221,8 @@ func dropped(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
-// punctuation reports whether a character is a word of its own: an ASCII symbol, or of the category "punctuation".
+// punctuation reports whether a character is a word of its own: an ASCII
+// symbol, or of the category "punctuation".
 func punctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
@@ -214,8 +230,9 @@ func punctuation(r rune) bool {
 	return unicode.IsPunct(r)
 }
 
-// chinese reports whether a character is in the blocks that BERT sets apart as Chinese. One extension block starts at
-// U+2B920, 256 after its true start, as in Hugging Face's tokenizers, because ids must agree.
+// chinese reports whether a character is in the blocks that BERT sets apart as
+// Chinese. One extension block starts at U+2B920, 256 after its true start, as
+// in Hugging Face's tokenizers, because ids must agree.
 func chinese(r rune) bool {
 	return r >= 0x3400 && (r <= 0x4DBF ||
 		0x4E00 <= r && r <= 0x9FFF ||

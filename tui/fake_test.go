@@ -204,8 +204,14 @@ func (d *driver) typeText(text string) {
 func (d *driver) option(name string) {
 	d.t.Helper()
 	d.keys("o")
-	for d.model.panel.current().Name != name {
+	for range d.model.panel.shown() {
+		if d.model.panel.current().Name == name {
+			return
+		}
 		d.keys("down")
+	}
+	if d.model.panel.current().Name != name {
+		d.t.Fatalf("the panel does not show %s", name)
 	}
 }
 

@@ -245,9 +245,16 @@ func TestPanel(t *testing.T) {
 	}
 	d.keys("esc")
 	d.send(tea.WindowSizeMsg{Width: 100, Height: 30})
+	d.option("budget")
+	d.typeText("0")
+	d.keys("enter")
+	if m := d.model; m.panel == nil || m.panel.fault == "" || m.panel.current().Name != "budget" {
+		t.Error("a budget of 0 was taken")
+	}
+	d.keys("esc")
 	d.set("sampler", "dmala")
 	for name, wrong := range map[string]string{"step-size": "-1", "steps": "many", "samples": "-1", "candidates": "-5",
-		"temperature": "0", "seed": "-1", "slot": "1=red 1=blue", "pos": "verbs", "budget": "0", "warm-up": "90"} {
+		"temperature": "0", "seed": "-1", "slot": "1=red 1=blue", "pos": "verbs", "warm-up": "90"} {
 		d.option(name)
 		d.typeText(wrong)
 		d.keys("enter")

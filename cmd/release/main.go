@@ -1,5 +1,6 @@
-// Command release builds the files of a release: a wheel for a platform, and its SHA-256 sum. `go version -m` lists the
-// modules in the program inside the wheel.
+// Command release builds the files of a release: a wheel for a platform,
+// and its SHA-256 sum. `go version -m` lists the modules in the program
+// inside the wheel.
 //
 //	go run ./cmd/release                                  # for this platform, into dist
 //	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc
@@ -7,9 +8,11 @@
 //
 // Debian has both compilers. macOS needs a Mac: run it there without flags.
 //
-// To try the other platforms on Debian 12: run arm64 under qemu-aarch64. Its -L names a folder with the libraries of
-// arm64 as lib, and the text of an arm64 machine as proc/cpuinfo, without which onnxruntime does not start. Run Windows
-// under wine 8 with a bcryptprimitives.dll that has ProcessPrng, which Go needs and newer versions of wine have.
+// To try the other platforms on Debian 12: run arm64 under qemu-aarch64. Its -L
+// names a folder with the libraries of arm64 as lib, and the text of an arm64
+// machine as proc/cpuinfo, without which onnxruntime does not start. Run
+// Windows under wine 8 with a bcryptprimitives.dll that has ProcessPrng, which
+// Go needs and newer versions of wine have.
 package main
 
 import (
@@ -64,7 +67,8 @@ var versionHeading = regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`)
 
 func (r *release) run(ctx context.Context) error {
 	var ok bool
-	if r.os, r.arch, ok = strings.Cut(r.platform, "/"); !ok ||
+	r.os, r.arch, ok = strings.Cut(r.platform, "/")
+	if !ok ||
 		!slices.Contains([]string{"linux", "darwin", "windows"}, r.os) {
 		return fmt.Errorf("-platform %s: write linux, darwin or windows, and amd64 or arm64: linux/amd64", r.platform)
 	}
@@ -119,11 +123,14 @@ func (r *release) programName() string {
 	return "infill"
 }
 
-// build builds the program. The program contains no path and no time, so that two builds are equal byte for byte.
+// build builds the program. The program contains no path and no time, so that
+// two builds are equal byte for byte.
 func (r *release) build(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -buildid= -X infill/infill.release="+r.version+r.commit(ctx), "-o", path, "./cmd/infill")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, os.Stderr, os.Stderr
+	cmd.Dir = r.root
+	cmd.Stdout = os.Stderr
+	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS="+r.os, "GOARCH="+r.arch)
 	if r.compiler != "" {
 		cmd.Env = append(cmd.Env, "CC="+r.compiler)
@@ -134,7 +141,8 @@ func (r *release) build(ctx context.Context, path string) error {
 	return nil
 }
 
-// commit returns the commit of the build as a suffix of the version, or "" outside a checkout.
+// commit returns the commit of the build as a suffix of the version, or ""
+// outside a checkout.
 func (r *release) commit(ctx context.Context) string {
 	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
 	cmd.Dir = r.root

@@ -30,7 +30,8 @@ Description-Content-Type: text/markdown
 
 %s`
 
-// wheel makes the wheel: the Python package, the program as a script, and metadata for installers.
+// wheel makes the wheel: the Python package, the program as a script, and
+// metadata for installers.
 // https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 func (r *release) wheel(program file, tag string) (file, error) {
 	readme, err := os.ReadFile(filepath.Join(r.root, "python", "README.md"))
@@ -93,7 +94,8 @@ func (r *release) read(base, folder string, patterns ...string) ([]file, error) 
 	return files, nil
 }
 
-// published is the time of every file in a wheel, so that the wheel's bytes do not depend on the clock.
+// published is the time of every file in a wheel, so that the wheel's bytes do
+// not depend on the clock.
 var published = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func zipped(files []file) ([]byte, error) {
@@ -121,7 +123,8 @@ func (f file) mode() os.FileMode {
 	return 0o644
 }
 
-// wheelTag returns the tag of the platform for installers; on Linux, it has the newest glibc that the program needs.
+// wheelTag returns the tag of the platform for installers; on Linux, it has the
+// newest glibc that the program needs.
 func (r *release) wheelTag(program string) (string, error) {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[r.arch]
 	switch r.os {
@@ -142,7 +145,8 @@ func (r *release) wheelTag(program string) (string, error) {
 	newest := [2]int{2, 17}
 	for _, s := range symbols {
 		var v [2]int
-		if n, _ := fmt.Sscanf(s.Version, "GLIBC_%d.%d", &v[0], &v[1]); n == 2 && slices.Compare(v[:], newest[:]) > 0 {
+		n, _ := fmt.Sscanf(s.Version, "GLIBC_%d.%d", &v[0], &v[1])
+		if n == 2 && slices.Compare(v[:], newest[:]) > 0 {
 			newest = v
 		}
 	}

@@ -1,4 +1,5 @@
-// Package check has functions that end a test if a step fails, so that each step takes one line of code.
+// Package check has functions that end a test if a step fails, so that each
+// step takes one line of code.
 package check
 
 import (
@@ -14,7 +15,8 @@ func OK(t testing.TB, err error) {
 	}
 }
 
-// Must returns a function that returns value, or ends the test if err is not nil: check.Must(os.ReadFile(name))(t).
+// Must returns a function that returns value, or ends the test if err is not
+// nil: check.Must(os.ReadFile(name))(t).
 func Must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -31,7 +33,8 @@ func Says(t testing.TB, err error, parts ...string) {
 		return
 	}
 	for _, part := range append(parts, "") {
-		if message := err.Error(); !strings.Contains(message, part) || strings.ContainsAny(message, "\n\r\t\x1b") {
+		message := err.Error()
+		if !strings.Contains(message, part) || strings.ContainsAny(message, "\n\r\t\x1b") {
 			t.Errorf("error %q does not say %q in one line", message, part)
 		}
 	}

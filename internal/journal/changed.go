@@ -18,17 +18,20 @@ type ChangedError struct {
 // Error names the first settings that differ.
 func (e *ChangedError) Error() string {
 	shown := strings.Join(e.Differences[:min(3, len(e.Differences))], "; ")
-	if more := len(e.Differences) - 3; more > 0 {
+	more := len(e.Differences) - 3
+	if more > 0 {
 		shown += fmt.Sprintf("; and %d more", more)
 	}
 	return fmt.Sprintf("%s holds a run of another configuration (%s): give the old one, or another output", e.Dir,
 		shown)
 }
 
-// CheckUnchanged returns a *ChangedError if the JSON of two configurations differs. The run in dir began with the
-// configuration there, and the user resumes it with now.
+// CheckUnchanged returns a *ChangedError if the JSON of two configurations
+// differs. The run in dir began with the configuration there, and the user
+// resumes it with now.
 func CheckUnchanged(dir string, there, now any) error {
-	before, after := map[string]string{}, map[string]string{}
+	before := map[string]string{}
+	after := map[string]string{}
 	for _, side := range []struct {
 		of     any
 		leaves map[string]string
@@ -44,7 +47,9 @@ func CheckUnchanged(dir string, there, now any) error {
 	short := func(value string) string { return cmp.Or(fmt.Sprintf("%.60s", value), "nothing") }
 	var list []string
 	for _, path := range slices.Sorted(maps.Keys(both)) {
-		if was, is := before[path], after[path]; was != is {
+		was := before[path]
+		is := after[path]
+		if was != is {
 			list = append(list, fmt.Sprintf("%s: %s there, %s now", path, short(was), short(is)))
 		}
 	}

@@ -1,7 +1,9 @@
-// Package journal keeps the finished work of a run as lines of JSON in a file, so that a killed process loses nothing.
+// Package journal keeps the finished work of a run as lines of JSON in a file,
+// so that a killed process loses nothing.
 //
-// The file only grows. A killed process leaves whole lines and at most one torn line, which Open cuts off when the run
-// is resumed. The process at work holds a lock on a file beside it, .NAME.lock.
+// The file only grows. A killed process leaves whole lines and at most one torn
+// line, which Open cuts off when the run is resumed. The process at work holds
+// a lock on a file beside it, .NAME.lock.
 package journal
 
 import (
@@ -24,8 +26,9 @@ import (
 
 // Journal is an open file, locked against other processes.
 type Journal struct {
-	// Pause is the shortest time between two syncs to disk, which protect against a failing machine. Even without
-	// syncs, a killed process loses no lines.
+	// Pause is the shortest time between two syncs to disk, which
+	// protect against a failing machine. Even without syncs, a killed
+	// process loses no lines.
 	Pause time.Duration
 	// Cut is the number of bytes of a torn last line that Open cut off.
 	Cut int64
@@ -35,8 +38,10 @@ type Journal struct {
 	synced time.Time
 }
 
-// Open locks the file at path, whose folder it makes if need be. It calls read with each whole line, and cuts off a
-// torn last line. It returns the first error of read. If another process holds the lock, the error begins with taken.
+// Open locks the file at path, whose folder it makes if need be. It calls
+// read with each whole line, and cuts off a torn last line. It returns
+// the first error of read. If another process holds the lock, the error
+// begins with taken.
 func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
@@ -46,38 +51,48 @@ func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{lock: lock, synced: time.Now()}
-	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+	j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
+	if err := j.replay(path, read); err != nil {
+		return nil, errors.Join(err, j.file.Close(), lock.Unlock())
+	}
+	return j, nil
+}
+
+// replay calls read with each whole line of the file at path, and cuts off what
+// follows the last line.
+func (j *Journal) replay(path string, read func(line []byte) error) error {
 	end := int64(0)
-	var torn error // error of the last line, which after a failure of the machine may be no JSON
-	err = Follow(path, 0, func(line []byte) error {
+	// torn is the error of the last line, which is not JSON. Only a failure of
+	// the machine leaves such a line, and only at the end.
+	var torn error
+	err := Follow(path, 0, func(line []byte) error {
 		if torn != nil {
 			return torn
 		}
 		err := read(line)
-		if err == nil {
-			end += int64(len(line))
+		if err != nil {
+			torn = fmt.Errorf("%s: %w: the file was changed by something else; start again, or choose another output",
+				path, err)
+			if json.Valid(line) {
+				return torn
+			}
 			return nil
 		}
-		err = fmt.Errorf("%s: %w: the file was changed by something else; start again, or choose another output", path,
-			err)
-		if torn = err; json.Valid(line) {
-			return err
-		}
+		end += int64(len(line))
 		return nil
 	})
-	if err == nil {
-		j.Cut, err = j.file.Seek(0, io.SeekEnd)
-		j.Cut -= end
-	}
-	if err == nil {
-		err = j.cut(end)
-	}
 	if err != nil {
-		return nil, errors.Join(err, j.file.Close(), lock.Unlock())
+		return err
 	}
-	return j, nil
+	size, err := j.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	j.Cut = size - end
+	return j.cut(end)
 }
 
 // cut removes everything from byte end on.
@@ -94,7 +109,8 @@ func LockOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 }
 
-// Lock takes the lock of the file at path. If another process holds the lock, the error begins with taken.
+// Lock takes the lock of the file at path. If another process holds the lock,
+// the error begins with taken.
 func Lock(path, taken string) (*flock.Flock, error) {
 	lock := flock.New(LockOf(path))
 	locked, err := lock.TryLock()
@@ -119,8 +135,9 @@ func (j *Journal) Append(v any) error {
 // Close syncs the lines to disk, closes the file and releases the lock.
 func (j *Journal) Close() error { return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Unlock()) }
 
-// Follow calls do with each whole line of a file from byte from on, including its line end. Another process may be
-// writing the file. Follow leaves out a last line without an end. It opens no pipe or device, which could block it.
+// Follow calls do with each whole line of a file from byte from on, including
+// its line end. Another process may be writing the file. Follow leaves out a
+// last line without an end. It opens no pipe or device, which could block it.
 func Follow(path string, from int64, do func(line []byte) error) error {
 	file, err := regular.Open(path)
 	if err != nil {
@@ -135,10 +152,10 @@ func Follow(path string, from int64, do func(line []byte) error) error {
 		if err == io.EOF {
 			return nil
 		}
-		if err == nil {
-			err = do(line)
-		}
 		if err != nil {
+			return err
+		}
+		if err := do(line); err != nil {
 			return err
 		}
 	}
@@ -153,7 +170,8 @@ func WriteJSON(path string, v any) error {
 	return maybe.WriteFile(path, append(text, '\n'), 0o666)
 }
 
-// ReadJSON reads JSON from a file, but from no pipe or device. If there is no file, ok is false.
+// ReadJSON reads JSON from a file, but from no pipe or device. If there is no
+// file, ok is false.
 func ReadJSON(path string, v any) (ok bool, err error) {
 	content, err := regular.ReadFile(path, 1<<30)
 	switch {

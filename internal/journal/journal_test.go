@@ -25,8 +25,8 @@ func open(path string) (j *Journal, numbers []int, err error) {
 	return j, numbers, err
 }
 
-// TestOpen: whatever a process leaves behind the last whole line is cut off; what stands before is refused where it
-// is wrong.
+// TestOpen: whatever a process leaves behind the last whole line is cut off;
+// what stands before is refused where it is wrong.
 func TestOpen(t *testing.T) {
 	for _, c := range []struct {
 		content string
@@ -119,7 +119,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestCheckUnchanged: what two runs disagree in is named by its path, short, and to the last digit.
+// TestCheckUnchanged: what two runs disagree in is named by its path, short,
+// and to the last digit.
 func TestCheckUnchanged(t *testing.T) {
 	there := map[string]any{"a": []int{1, 2}, "b": map[string]any{"c": "x"}, "seed": uint64(1<<60 + 1), "none": nil,
 		"d": strings.Repeat("x", 99)}

@@ -1,4 +1,5 @@
-// Package logmath has functions of log-odds and log-probabilities that samplers, targets and the laboratory share.
+// Package logmath has functions of log-odds and log-probabilities that
+// samplers, targets and the laboratory share.
 package logmath
 
 import "math"

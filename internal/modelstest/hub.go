@@ -22,8 +22,9 @@ import (
 	"infill/models/hub"
 )
 
-// Hub is a server on loopback that behaves like the Hugging Face hub. It serves lists of files, small files directly
-// and large files by a redirect to another host, with the headers, codes and checksums of the hub.
+// Hub is a server on loopback that behaves like the Hugging Face hub. It serves
+// lists of files, small files directly and large files by a redirect to another
+// host, with the headers, codes and checksums of the hub.
 type Hub struct {
 	URL     string
 	Token   string                       // token that a private model needs
@@ -50,9 +51,11 @@ type Request struct {
 // Answer answers a request, or returns false to let the server answer.
 type Answer func(w http.ResponseWriter, r *http.Request) bool
 
-// NewHub starts a server that has the model org/tiny. The server stops at the end of the test.
+// NewHub starts a server that has the model org/tiny. The server stops at the
+// end of the test.
 func NewHub(t testing.TB) *Hub {
-	first, second := strings.Repeat("1", 40), strings.Repeat("2", 40)
+	first := strings.Repeat("1", 40)
+	second := strings.Repeat("2", 40)
 	s := &Hub{
 		Token: "hf_letmein", First: first, Second: second, Refs: map[string]string{"main": first},
 		Commits: map[string]map[string][]byte{first: hubFiles(t, 1), second: hubFiles(t, 2)}, sent: map[string]int64{},
@@ -103,7 +106,8 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/blobs/"):
 		s.serveBlob(w, r, math.MaxInt, nil)
 	case s.Private && authorization != "Bearer "+s.Token:
-		// For a request without the token, the hub does not say whether a private model exists.
+		// For a request without the token, the hub does not say whether a
+		// private model exists.
 		fail(w, http.StatusUnauthorized, "")
 	case isList:
 		s.serveList(w, list, r.URL.Query().Get("blobs") == "true")
@@ -136,7 +140,8 @@ func (s *Hub) Answer(answer Answer) {
 	s.answer = answer
 }
 
-// Seen returns the requests whose path ends with suffix. The list of requests stays as it is.
+// Seen returns the requests whose path ends with suffix. The list of
+// requests stays as it is.
 func (s *Hub) Seen(suffix string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +169,8 @@ func fail(w http.ResponseWriter, status int, code string) {
 
 func (s *Hub) serveList(w http.ResponseWriter, escaped string, blobs bool) {
 	commit, _ := url.PathUnescape(escaped)
-	if at, ok := s.Refs[commit]; ok {
+	at, ok := s.Refs[commit]
+	if ok {
 		commit = at
 	}
 	files, ok := s.Commits[commit]
@@ -201,7 +207,8 @@ func (s *Hub) serveBlob(w http.ResponseWriter, r *http.Request, left int, then f
 	s.serveFile(w, r, strings.TrimPrefix(r.URL.Path, "/blobs/"), left, then)
 }
 
-// serveFile serves COMMIT/NAME. After left bytes, it calls then and breaks the connection.
+// serveFile serves COMMIT/NAME. After left bytes, it calls then and
+// breaks the connection.
 func (s *Hub) serveFile(w http.ResponseWriter, r *http.Request, path string, left int, then func()) {
 	commit, name, _ := strings.Cut(path, "/")
 	http.ServeContent(&body{w, s, name, left, then}, r, "", time.Time{}, bytes.NewReader(s.Commits[commit][name]))
@@ -216,14 +223,16 @@ type body struct {
 	then func()
 }
 
-// Write counts bytes before it sends them, so that the count is never below what the client has received.
+// Write counts bytes before it sends them, so that the count is never below
+// what the client has received.
 func (b *body) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.hub.mu.Lock()
 	b.hub.sent[b.name] += int64(n)
 	b.hub.mu.Unlock()
 	b.left -= n
-	if written, err := b.ResponseWriter.Write(p[:n]); n == len(p) {
+	written, err := b.ResponseWriter.Write(p[:n])
+	if n == len(p) {
 		return written, err
 	}
 	b.ResponseWriter.(http.Flusher).Flush()
@@ -241,7 +250,8 @@ func (s *Hub) SentOf(name string) int64 {
 // Cut returns an Answer that breaks the connection after n bytes of weights.
 func (s *Hub) Cut(n int) Answer { return s.stop(n, func(*http.Request) {}) }
 
-// Hang returns an Answer that goes silent after n bytes of weights, until the client leaves.
+// Hang returns an Answer that goes silent after n bytes of weights, until
+// the client leaves.
 func (s *Hub) Hang(n int) Answer { return s.stop(n, func(r *http.Request) { <-r.Context().Done() }) }
 
 func (s *Hub) stop(n int, then func(*http.Request)) Answer {

@@ -19,16 +19,18 @@ const (
 	failed         = "failed: "
 )
 
-// InLittleRoom calls do(dir) in a new process in which no file can exceed limit bytes, as on a full disk, and returns
-// the error of do. The new process runs the same test up to this call, with the same dir.
+// InLittleRoom calls do(dir) in a new process in which no file can exceed limit
+// bytes, as on a full disk, and returns the error of do. The new process runs
+// the same test up to this call, with the same dir.
 func InLittleRoom(t *testing.T, limit uint64, dir string, do func(dir string) error) error {
 	t.Helper()
-	if dir := os.Getenv(folderVariable); dir != "" {
+	folder := os.Getenv(folderVariable)
+	if folder != "" {
 		signal.Ignore(syscall.SIGXFSZ) // the signal would end the process before the write fails
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 			t.Fatal(err)
 		}
-		if err := do(dir); err != nil {
+		if err := do(folder); err != nil {
 			fmt.Printf("\n%s%v\n", failed, err)
 		}
 		t.SkipNow() // only the first process runs what follows in the test

@@ -1,4 +1,5 @@
-// Package modelstest makes small or real-sized bundles with random weights, for tests and benchmarks.
+// Package modelstest makes small or real-sized bundles with random weights, for
+// tests and benchmarks.
 package modelstest
 
 import (
@@ -31,9 +32,10 @@ type Options struct {
 	Seed   uint64
 }
 
-// Write makes a bundle without a manifest in dir, for a config.json of any family. Weights are normal with mean 0, or
-// mean 1 for the scales of a LayerNorm. The vocabulary is that of a WordPiece tokenizer: special tokens, letters,
-// letters that continue a word, and numbered words.
+// Write makes a bundle without a manifest in dir, for a config.json of any
+// family. Weights are normal with mean 0, or mean 1 for the scales of a
+// LayerNorm. The vocabulary is that of a WordPiece tokenizer: special tokens,
+// letters, letters that continue a word, and numbered words.
 func Write(dir, config string, o Options) error {
 	c, err := models.ParseConfig([]byte(config))
 	if err != nil {

@@ -41,7 +41,8 @@ func (o Object) Without(keys ...string) Object {
 // Rename returns the object with the key named name instead.
 func (o Object) Rename(key, name string) Object {
 	o = slices.Clone(o)
-	if i := slices.IndexFunc(o, func(f Field) bool { return f.Key == key }); i >= 0 {
+	i := slices.IndexFunc(o, func(f Field) bool { return f.Key == key })
+	if i >= 0 {
 		o[i].Key = name
 	}
 	return o
@@ -73,8 +74,9 @@ func (o Object) Text(key string) (string, error) {
 	return text, nil
 }
 
-// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate pair, because the decoder would turn
-// either into U+FFFD. The caller puts the subject before the error's text.
+// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate
+// pair, because the decoder would turn either into U+FFFD. The caller puts the
+// subject before the error's text.
 func Whole(text []byte) error {
 	if !utf8.Valid(text) {
 		return errors.New("is not valid UTF-8")
@@ -83,7 +85,8 @@ func Whole(text []byte) error {
 	high := false // whether the escape before this one is the first half of a pair
 	for part := range bytes.SplitSeq(text, []byte(`\u`)) {
 		unit, _ := strconv.ParseUint(string(part[:min(4, len(part))]), 16, 16)
-		if low := unit>>10 == 0xdc00>>10; low != high || unit>>10 == 0xd800>>10 && len(part) > 4 {
+		low := unit>>10 == 0xdc00>>10
+		if low != high || unit>>10 == 0xd800>>10 && len(part) > 4 {
 			return errors.New("has half of a surrogate pair: write both halves, or the character itself")
 		}
 		high = unit>>10 == 0xd800>>10
@@ -139,15 +142,17 @@ func Pairs(pairs ...any) (o Object, err error) {
 func Keys[T any]() (keys []string) {
 	of := reflect.TypeFor[T]()
 	for i := range of.NumField() {
-		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "" && key != "-" {
+		key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if key != "" && key != "-" {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-// Beside renames each of the user's columns whose name a result has, too, to input_NAME. text is the name of the text's
-// column, which may be among columns. Beside also returns that column's new name.
+// Beside renames each of the user's columns whose name a result has, too, to
+// input_NAME. text is the name of the text's column, which may be among
+// columns. Beside also returns that column's new name.
 func Beside(columns Object, text string, taken func(name string) bool) (others Object, name string) {
 	names := map[string]bool{text: true}
 	for _, f := range columns {
@@ -163,7 +168,8 @@ func Beside(columns Object, text string, taken func(name string) bool) (others O
 	return others[:len(columns)], name
 }
 
-// Plain returns a value as text for a cell: a string without quotes, null as "", any other value as JSON.
+// Plain returns a value as text for a cell: a string without quotes, null as
+// "", any other value as JSON.
 func Plain(value Value) string {
 	switch {
 	case value.IsNull():
@@ -207,7 +213,8 @@ func Quote(text string) Value {
 // Encode returns v as JSON in one line, without escapes for HTML.
 func Encode(v any) (Value, error) { return EncodeIndent(v, "", "") }
 
-// EncodeIndent returns v as indented JSON, like json.MarshalIndent, but without escapes for HTML.
+// EncodeIndent returns v as indented JSON, like json.MarshalIndent, but without
+// escapes for HTML.
 func EncodeIndent(v any, prefix, indent string) (Value, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -229,7 +236,8 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// Identified writes the JSON object of Value with the user's ID as its first field; a nil ID adds nothing.
+// Identified writes the JSON object of Value with the user's ID as its first
+// field; a nil ID adds nothing.
 type Identified struct {
 	ID    json.RawMessage
 	Value any

@@ -7,7 +7,8 @@ import (
 	"infill/internal/object"
 )
 
-// A text that the decoder would change is named; pairs, escaped backslashes and U+FFFD itself are not.
+// A text that the decoder would change is named; pairs, escaped backslashes and
+// U+FFFD itself are not.
 func TestWhole(t *testing.T) {
 	const half = "half of a surrogate pair"
 	for text, want := range map[string]string{

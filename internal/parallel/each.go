@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// behind is how many values may wait, finished or not, for each place in work, so that a slow value stops no others.
+// behind is how many values may wait, finished or not, for each place in work,
+// so that a slow value stops no others.
 const behind = 4
 
 // task is a value in work. made and err are set before done is closed.
@@ -18,19 +19,22 @@ type task[R any] struct {
 	done chan struct{}
 }
 
-// Each takes values from next until next returns io.EOF. It calls do for width values at once, and passes the results
-// to emit in the order of next. next is never called twice at once, nor is emit. Each returns the first error, in that
-// order, of emit, do, next or ctx, after it has emitted all earlier results.
+// Each takes values from next until next returns io.EOF. It calls do for
+// width values at once, and passes the results to emit in the order of next.
+// next is never called twice at once, nor is emit. Each returns the first
+// error, in that order, of emit, do, next or ctx, after it has emitted all
+// earlier results. A function that panics has the error [*Panic].
 func Each[T, R any](ctx context.Context, width int, next func(context.Context) (T, error),
 	do func(context.Context, T) (R, error), emit func(R) error) error {
 	width = max(1, width)
 	inner, cancel := context.WithCancel(ctx)
-	ordered, places := make(chan *task[R], behind*width), make(chan struct{}, width)
+	ordered := make(chan *task[R], behind*width)
+	places := make(chan struct{}, width)
 	var group sync.WaitGroup
 	group.Go(func() {
 		defer close(ordered)
 		for {
-			value, err := next(inner)
+			value, err := call(inner, next)
 			if err == io.EOF {
 				return
 			}
@@ -46,7 +50,7 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 			}
 			places <- struct{}{} // do itself ends when its context ends
 			group.Go(func() {
-				t.made, t.err = do(inner, value)
+				t.made, t.err = call(inner, func(ctx context.Context) (R, error) { return do(ctx, value) })
 				close(t.done)
 				<-places
 			})
@@ -55,9 +59,11 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	var err error
 	for t := range ordered {
 		<-t.done
-		if err = t.err; err == nil {
-			err = emit(t.made)
+		err = t.err
+		if err != nil {
+			break
 		}
+		err = Safely(func() error { return emit(t.made) })
 		if err != nil {
 			break
 		}
@@ -67,11 +73,23 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	return cmp.Or(ctx.Err(), err)
 }
 
-// All calls do with the numbers from 0 to n−1, width at once. It returns the first error in the order of the numbers.
+// call returns what f returns. If f panics, the error is a [*Panic].
+func call[R any](ctx context.Context, f func(context.Context) (R, error)) (made R, err error) {
+	err = Safely(func() error {
+		made, err = f(ctx)
+		return err
+	})
+	return made, err
+}
+
+// All calls do with the numbers from 0 to n−1, width at once. It returns the
+// first error in the order of the numbers. If do panics, its error is a
+// [*Panic].
 func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
 	i := -1
 	return Each(ctx, width, func(context.Context) (int, error) {
-		if i++; i == n {
+		i++
+		if i == n {
 			return 0, io.EOF
 		}
 		return i, nil

@@ -1,5 +1,7 @@
-// Package regular opens the files of a model, which may come from anyone. It opens only regular files, because a named
-// pipe or a device could block the program for ever. A link to a missing file is an error, and not a missing file.
+// Package regular opens the files of a model, which may come from anyone.
+// It opens only regular files, because a named pipe or a device could
+// block the program for ever. A link to a missing file is an error, and
+// not a missing file.
 package regular
 
 import (
@@ -13,7 +15,8 @@ import (
 	"os"
 )
 
-// errDangling is the error for a link to a missing file. It does not match fs.ErrNotExist.
+// errDangling is the error for a link to a missing file. It does not
+// match fs.ErrNotExist.
 var errDangling = errors.New("a link to a file that is not there")
 
 // errPointer is the error for a pointer of Git LFS that git cloned instead of the file.
@@ -24,24 +27,28 @@ var pointer = []byte("version https://git-lfs")
 // ErrLarge is wrapped by the error for a file above its size limit.
 var ErrLarge = errors.New("too large")
 
-// Open opens a regular file. If nothing has the name path, the error wraps fs.ErrNotExist. Errors name the file.
+// Open opens a regular file. If nothing has the name path, the error wraps
+// fs.ErrNotExist. Errors name the file.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	err = check(info, err, func() error { _, err := os.Lstat(path); return err })
-	if err == nil {
-		file, err := os.Open(path)
-		start := make([]byte, len(pointer))
-		if err == nil {
-			if n, _ := file.ReadAt(start, 0); bytes.Equal(start[:n], pointer) {
-				return nil, errors.Join(fmt.Errorf("%s: %w", path, errPointer), file.Close())
-			}
-		}
-		return file, err
-	}
-	if named := new(fs.PathError); !errors.As(err, &named) {
+	named := new(fs.PathError)
+	if err != nil && !errors.As(err, &named) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return nil, err
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	start := make([]byte, len(pointer))
+	n, _ := file.ReadAt(start, 0) // a reader meets the same error
+	if bytes.Equal(start[:n], pointer) {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, errPointer), file.Close())
+	}
+	return file, nil
 }
 
 // check returns an error unless info describes a regular file.
@@ -96,8 +103,10 @@ func read(file fs.File, limit int64) ([]byte, error) {
 	case bytes.HasPrefix(content, pointer):
 		return nil, errPointer
 	}
-	if n := int64(len(content)); n > limit {
-		if info, err := file.Stat(); err == nil {
+	n := int64(len(content))
+	if n > limit {
+		info, err := file.Stat()
+		if err == nil {
 			n = info.Size()
 		}
 		return nil, fmt.Errorf("%w: %d bytes, more than the %d that such a file can sensibly have", ErrLarge, n, limit)
@@ -105,7 +114,8 @@ func read(file fs.File, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// Digest returns the size of a regular file in bytes, and its SHA-256 in hexadecimal digits.
+// Digest returns the size of a regular file in bytes, and its SHA-256 in
+// hexadecimal digits.
 func Digest(path string) (int64, string, error) {
 	file, err := Open(path)
 	if err != nil {
@@ -132,8 +142,9 @@ func digest(file *os.File) (int64, string, error) {
 	return n, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Unchanged reports whether the file at path has the given size and is older than list, the file with its checksum. If
-// so, nobody has written to it since. Only `infill models verify`, which reads everything, detects a failing disk.
+// Unchanged reports whether the file at path has the given size and is older
+// than list, the file with its checksum. If so, nobody has written to it since.
+// Only `infill models verify`, which reads everything, detects a failing disk.
 func Unchanged(list, path string, size int64) bool {
 	listed, err := os.Stat(list)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxRank bounds the number of dimensions, so that a header with very long shapes costs little.
+// maxRank bounds the number of dimensions, so that a header with very long
+// shapes costs little.
 const maxRank = 32
 
 const metadataKey = "__metadata__"
@@ -22,12 +23,14 @@ type entry struct {
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// parseHeader checks a header, whose tensors must lie in the bytes [dataStart, fileSize) of the file.
+// parseHeader checks a header, whose tensors must lie in the bytes [dataStart,
+// fileSize) of the file.
 func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	if len(header) == 0 || header[0] != '{' {
 		return nil, errors.New("not a safetensors file: the header does not begin with {")
 	}
-	// encoding/json would turn invalid bytes into U+FFFD, so that different names could become equal.
+	// encoding/json would turn invalid bytes into U+FFFD, so that different
+	// names could become equal.
 	if !utf8.Valid(header) {
 		return nil, errors.New("damaged header: not valid UTF-8")
 	}
@@ -70,7 +73,8 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	return file, nil
 }
 
-// parseTensor reads the entry of one tensor. Offset of the result counts from the start of the data.
+// parseTensor reads the entry of one tensor. Offset of the result counts from
+// the start of the data.
 func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 	var e entry
 	t := Tensor{Name: name}
@@ -89,7 +93,8 @@ func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 	if err != nil {
 		return t, err
 	}
-	begin, end := e.Offsets[0], e.Offsets[1]
+	begin := e.Offsets[0]
+	end := e.Offsets[1]
 	if begin < 0 || begin > end || end > dataSize {
 		return t, fmt.Errorf("data_offsets [%d, %d] are outside the file, which has %d bytes of data", begin, end,
 			dataSize)
@@ -100,10 +105,11 @@ func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 	return Tensor{Name: name, DType: e.DType, Shape: e.Shape, Offset: begin, Length: size}, nil
 }
 
-// byteSize returns the number of bytes of a tensor. If that number, or a product of dimensions, overflows, it returns
-// an error.
+// byteSize returns the number of bytes of a tensor. If that number, or a
+// product of dimensions, overflows, it returns an error.
 func byteSize(d DType, shape []int) (int64, error) {
-	size, zero := uint64(d.Size()), false
+	size := uint64(d.Size())
+	zero := false
 	if size == 0 {
 		return 0, fmt.Errorf("element type %.100q is not known", d)
 	}

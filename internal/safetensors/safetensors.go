@@ -1,10 +1,13 @@
-// Package safetensors reads and writes the safetensors format: an 8-byte little-endian header length, a JSON header
-// that gives every tensor's type, shape and place, and the tensors' bytes, row-major and little-endian (format:
+// Package safetensors reads and writes the safetensors format: an 8-byte
+// little-endian header length, a JSON header that gives every tensor's type,
+// shape and place, and the tensors' bytes, row-major and little-endian (format:
 // https://huggingface.co/docs/safetensors).
 //
-// The package mainly finds where tensors are: onnxruntime reads weights from the file itself, by offset, so this
-// package loads a tensor only if a caller asks for it. The header may come from anyone. So the package checks all of it
-// against the size of the file before it allocates memory of a size that the header claims.
+// The package mainly finds where tensors are: onnxruntime reads weights from
+// the file itself, by offset, so this package loads a tensor only if a caller
+// asks for it. The header may come from anyone. So the package checks all of
+// it against the size of the file before it allocates memory of a size that
+// the header claims.
 package safetensors
 
 import (
@@ -29,7 +32,8 @@ const (
 	F16, BF16, F32, F64                    DType = "F16", "BF16", "F32", "F64"
 )
 
-// sizes has the bytes of one element, for those types of the format whose elements fill whole bytes.
+// sizes has the bytes of one element, for those types of the format whose
+// elements fill whole bytes.
 var sizes = map[DType]int64{Bool: 1, Uint8: 1, Int8: 1, "F8_E4M3": 1, "F8_E5M2": 1, "U16": 2, Int16: 2, F16: 2,
 	BF16: 2, "U32": 4, Int32: 4, F32: 4, "U64": 8, Int64: 8, F64: 8}
 
@@ -41,7 +45,8 @@ type Tensor struct {
 	Name  string
 	DType DType
 	Shape []int // empty for a scalar
-	// Offset counts bytes from the start of the file, not of the data. Length is in bytes.
+	// Offset counts bytes from the start of the file, not of the data.
+	// Length is in bytes.
 	Offset, Length int64
 	Path           string // the file with the elements
 }
@@ -55,7 +60,8 @@ type File struct {
 // MaxHeaderBytes bounds the header. At about 100 bytes for each, 40,000 tensors fit.
 const MaxHeaderBytes = 4 << 20
 
-// Open reads and checks the header of a safetensors file. An error names the file and says what is wrong with it.
+// Open reads and checks the header of a safetensors file. An error names the
+// file and says what is wrong with it.
 func Open(path string) (*File, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -112,7 +118,8 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 // Names returns the names of the tensors, in the order of their bytes.
 func (f *File) Names() []string {
 	return slices.SortedFunc(maps.Keys(f.tensors), func(a, b string) int {
-		x, y := f.tensors[a], f.tensors[b]
+		x := f.tensors[a]
+		y := f.tensors[b]
 		return cmp.Or(cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Length, y.Length), strings.Compare(a, b))
 	})
 }
@@ -122,7 +129,8 @@ func (d DType) Format() floats.Format {
 	return map[DType]floats.Format{F16: floats.Half, BF16: floats.Brain, F32: floats.Single, F64: floats.Double}[d]
 }
 
-// Float32s reads a tensor of F16, BF16, F32 or F64 elements, row-major. It rounds F64 to the nearest float32.
+// Float32s reads a tensor of F16, BF16, F32 or F64 elements, row-major. It
+// rounds F64 to the nearest float32.
 func (f *File) Float32s(name string) ([]float32, error) {
 	t, ok := f.tensors[name]
 	if !ok {

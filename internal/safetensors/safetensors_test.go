@@ -199,7 +199,8 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// Every F16 and BF16 pattern widens to the number that the formats define, sign · 2^exponent · fraction.
+// Every F16 and BF16 pattern widens to the number that the formats define,
+// sign · 2^exponent · fraction.
 func TestHalfPrecisionByDefinition(t *testing.T) {
 	for _, c := range []struct {
 		dtype    safetensors.DType
@@ -334,7 +335,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever the bytes, parsing ends without a panic, and what is accepted holds together.
+// FuzzParse: whatever the bytes, parsing ends without a panic, and what is
+// accepted holds together.
 func FuzzParse(f *testing.F) {
 	f.Add(raw(`{}`, 0))
 	f.Add(raw(`{"__metadata__":{"format":"pt"},"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[],"data_offsets":[4,8]}}   `, 8))

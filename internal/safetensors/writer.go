@@ -17,13 +17,15 @@ type Data struct {
 	Name  string
 	DType DType
 	Shape []int
-	// Content returns the elements, row-major and little-endian, exactly as many bytes as DType and Shape need. Write
-	// calls Content once, and does not keep the result.
+	// Content returns the elements, row-major and little-endian, exactly as
+	// many bytes as DType and Shape need. Write calls Content once, and does
+	// not keep the result.
 	Content func() ([]byte, error)
 }
 
-// Write writes a safetensors file. It orders tensors by decreasing element size and then by name, as the reference
-// implementation does. So each tensor is aligned to its elements, and the same content gives the same bytes.
+// Write writes a safetensors file. It orders tensors by decreasing element size
+// and then by name, as the reference implementation does. So each tensor is
+// aligned to its elements, and the same content gives the same bytes.
 func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 	tensors = slices.Clone(tensors)
 	slices.SortStableFunc(tensors, func(a, b Data) int {
@@ -43,11 +45,11 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 			return fmt.Errorf("tensor %q is given twice", t.Name)
 		}
 		length, err := byteSize(t.DType, t.Shape)
-		if err == nil && length > math.MaxInt64-end {
-			err = fmt.Errorf("shape %v of %s is more than 64 bits can count", t.Shape, t.DType)
-		}
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		if length > math.MaxInt64-end {
+			return fmt.Errorf("tensor %q: shape %v of %s is more than 64 bits can count", t.Name, t.Shape, t.DType)
 		}
 		lengths[i] = length
 		// JSON would write a nil shape as null.
@@ -67,16 +69,22 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 		return err
 	}
 	for i, t := range tensors {
-		content, err := t.Content()
-		if err == nil && int64(len(content)) != lengths[i] {
-			err = fmt.Errorf("content of %d bytes where its shape %v takes %d", len(content), t.Shape, lengths[i])
-		}
-		if err == nil {
-			_, err = w.Write(content)
-		}
-		if err != nil {
+		if err := t.write(w, lengths[i]); err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
 	}
 	return nil
+}
+
+// write writes the content of a tensor, which must have length bytes.
+func (t Data) write(w io.Writer, length int64) error {
+	content, err := t.Content()
+	if err != nil {
+		return err
+	}
+	if int64(len(content)) != length {
+		return fmt.Errorf("content of %d bytes where its shape %v takes %d", len(content), t.Shape, length)
+	}
+	_, err = w.Write(content)
+	return err
 }

@@ -11,15 +11,17 @@ import (
 	"infill/internal/logmath"
 )
 
-// Neighbours returns the neighbours of each site of a torus, each neighbour once: on a side of two sites, the left and
-// the right neighbour are the same. If a side is below 1, it returns an error.
+// Neighbours returns the neighbours of each site of a torus, each neighbour
+// once: on a side of two sites, the left and the right neighbour are the same.
+// If a side is below 1, it returns an error.
 func Neighbours(rows, columns int) ([][]int, error) {
 	if rows < 1 || columns < 1 {
 		return nil, fmt.Errorf("a torus of %d × %d sites: both sides must be at least 1", rows, columns)
 	}
 	lists := make([][]int, rows*columns)
 	for site := range lists {
-		r, c := site/columns, site%columns
+		r := site / columns
+		c := site % columns
 		for _, n := range []int{
 			((r+rows-1)%rows)*columns + c, ((r+1)%rows)*columns + c,
 			r*columns + (c+columns-1)%columns, r*columns + (c+1)%columns,
@@ -32,8 +34,10 @@ func Neighbours(rows, columns int) ([][]int, error) {
 	return lists, nil
 }
 
-// Ising is the Ising model U(s) = sᵀWs + bᵀs with spins s = ±1, as in the discrete Langevin paper (section 7.1). W is
-// symmetric, so every edge counts twice. Category 0 is spin -1, category 1 is spin +1. Each site is one term of U.
+// Ising is the Ising model U(s) = sᵀWs + bᵀs with spins s = ±1, as in the
+// discrete Langevin paper (section 7.1). W is symmetric, so every edge
+// counts twice. Category 0 is spin -1, category 1 is spin +1. Each site
+// is one term of U.
 type Ising struct {
 	near       [][]int     // for each site, the sites with which it couples; nil if all sites couple
 	couplings  [][]float64 // the entries of W for near
@@ -44,7 +48,8 @@ type Ising struct {
 	scratch    []float64 // spins and products of a dense model, [2 × chains × sites]
 }
 
-// NewIsing makes the model on a torus of rows × columns sites with coupling a and field b.
+// NewIsing makes the model on a torus of rows × columns sites with
+// coupling a and field b.
 func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	near, err := Neighbours(rows, columns)
 	if err != nil {
@@ -57,14 +62,17 @@ func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	return NewSparseIsing(near, couplings, slices.Repeat([]float64{field}, len(near))), nil
 }
 
-// NewSparseIsing makes the model of b [sites] and a sparse W: site i couples to the sites near[i], with couplings[i].
+// NewSparseIsing makes the model of b [sites] and a sparse W: site i couples to
+// the sites near[i], with couplings[i].
 func NewSparseIsing(near [][]int, couplings [][]float64, field []float64) *Ising {
 	t := newIsing(field)
-	t.near, t.couplings = near, couplings
+	t.near = near
+	t.couplings = couplings
 	return t
 }
 
-// NewDenseIsing makes the model of W [sites × sites] and b [sites]. It keeps both slices: to learn W, write to weights.
+// NewDenseIsing makes the model of W [sites × sites] and b [sites]. It keeps
+// both slices: to learn W, write to weights.
 func NewDenseIsing(weights, field []float64) *Ising {
 	t := newIsing(field)
 	n := len(field)
@@ -95,7 +103,8 @@ func (t *Ising) pairs(site int, visit func(other int, w float64)) {
 	}
 }
 
-// evaluate writes U of spins s = 2x - 1, where x may be real, and ∂U/∂s [chains × sites] if derivative is not nil.
+// evaluate writes U of spins s = 2x - 1, where x may be real, and ∂U/∂s
+// [chains × sites] if derivative is not nil.
 func evaluate[T int | float64](t *Ising, x []T, energy, derivative []float64) error {
 	n, spin := len(t.field), func(x T) float64 { return 2*float64(x) - 1 }
 	if t.near == nil { // compute many chains at once
@@ -103,8 +112,12 @@ func evaluate[T int | float64](t *Ising, x []T, energy, derivative []float64) er
 		for i, v := range x {
 			t.scratch[i] = spin(v)
 		}
-		s, pulls := t.dense, t.dense
-		s.Rows, s.Data, pulls.Rows, pulls.Data = len(energy), t.scratch[:len(x)], len(energy), t.scratch[len(x):]
+		s := t.dense
+		pulls := t.dense
+		s.Rows = len(energy)
+		s.Data = t.scratch[:len(x)]
+		pulls.Rows = len(energy)
+		pulls.Data = t.scratch[len(x):]
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, s, t.dense, 0, pulls)
 	}
 	for c := range energy {
@@ -143,23 +156,27 @@ func (t *Ising) EnergyGradient(ctx context.Context, states []int, energy, gradie
 	return err
 }
 
-// bothWays turns derivatives by spins, in the upper half of gradient, into a gradient over both categories.
+// bothWays turns derivatives by spins, in the upper half of gradient, into a
+// gradient over both categories.
 func bothWays(gradient []float64) {
 	n := len(gradient) / 2
 	for i := range n { // every number is read before it is overwritten
 		d := gradient[n+i]
-		gradient[2*i], gradient[2*i+1] = -d, d
+		gradient[2*i] = -d
+		gradient[2*i+1] = d
 	}
 }
 
-// EnergyGradientOf writes U, and the gradient of the terms of some sites, scaled to estimate the whole gradient.
+// EnergyGradientOf writes U, and the gradient of the terms of some sites,
+// scaled to estimate the whole gradient.
 func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
 	n := len(t.field)
 	scale := float64(n) / float64(len(terms))
 	derivative := gradient[len(states):]
 	clear(derivative)
 	for c := range energy {
-		state, out := states[c*n:(c+1)*n], derivative[c*n:(c+1)*n]
+		state := states[c*n : (c+1)*n]
+		out := derivative[c*n : (c+1)*n]
 		for _, i := range terms {
 			out[i] += scale * t.field[i]
 			t.pairs(i, func(k int, w float64) {
@@ -181,7 +198,8 @@ func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, lo
 				d += 2 * w * Spin(states[c*n+k])
 			}
 		})
-		logp[2*c], logp[2*c+1] = -d, d
+		logp[2*c] = -d
+		logp[2*c+1] = d
 		logmath.Normalise(logp[2*c : 2*c+2])
 	}
 	return nil
@@ -189,7 +207,8 @@ func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, lo
 
 func (t *Ising) Values() [][]float64 { return t.values }
 
-// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains × sites], with spins s = 2x - 1.
+// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
+// sites], with spins s = 2x - 1.
 func (t *Ising) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
 	err := evaluate(t, x, energy, gradient)
 	for i := range gradient {

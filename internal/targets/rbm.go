@@ -13,8 +13,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// RBM is a restricted Boltzmann machine over its visible units. Its energy sums over the hidden units (discrete
-// Langevin paper, section 7.2):
+// RBM is a restricted Boltzmann machine over its visible units. Its energy sums
+// over the hidden units (discrete Langevin paper, section 7.2):
 //
 //	U(v) = Σ_i softplus(W v + a)_i + bᵀv,  v ∈ {0,1}^D
 //
@@ -27,7 +27,8 @@ type RBM struct {
 	values     [][]float64
 }
 
-// NewRBM makes the target from W [hidden × visible] row-major, a [hidden] and b [visible].
+// NewRBM makes the target from W [hidden × visible] row-major, a [hidden]
+// and b [visible].
 func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 	if len(hidden) == 0 || len(visible) == 0 || len(weights) != len(hidden)*len(visible) {
 		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, "+
@@ -37,8 +38,9 @@ func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 		slices.Repeat([][]float64{{0, 1}}, len(visible))}, nil
 }
 
-// NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1). The random RBM of the GWG repository has scale
-// √0.05, because the 0.05 there is a variance.
+// NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1).
+// The random RBM of the GWG repository has scale √0.05, because the 0.05
+// there is a variance.
 func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error) {
 	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
@@ -52,9 +54,11 @@ func (t *RBM) inputs(x []float64) blas64.General {
 	return t.through(blas.Trans, x, t.Hidden)
 }
 
-// through multiplies the units x of one side by the weights, and adds the biases of the other side.
+// through multiplies the units x of one side by the weights, and adds the
+// biases of the other side.
 func (t *RBM) through(turn blas.Transpose, x, biases []float64) blas64.General {
-	h, d := len(t.Hidden), len(t.Visible)
+	h := len(t.Hidden)
+	d := len(t.Visible)
 	from := h + d - len(biases)
 	chains := len(x) / from
 	out := blas64.General{Rows: chains, Cols: len(biases), Stride: len(biases), Data: slices.Repeat(biases, chains)}
@@ -64,7 +68,8 @@ func (t *RBM) through(turn blas.Transpose, x, biases []float64) blas64.General {
 }
 
 func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
-	d, in := len(t.Visible), t.inputs(Real(states))
+	d := len(t.Visible)
+	in := t.inputs(Real(states))
 	for c := range energy {
 		energy[c] = t.sum(in, c)
 		for j, v := range states[c*d : (c+1)*d] {
@@ -96,14 +101,16 @@ func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, deriva
 	return t.RelaxedEnergyGradient(ctx, Real(states), energy, derivative)
 }
 
-// EnergyGradient writes U and the gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
+// EnergyGradient writes U and the gradient over one-hot units: 0 for category 0
+// and ∂U/∂v_j for category 1.
 func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	derivative := gradient[len(states):] // each entry is read before it is overwritten
 	if err := t.EnergyDerivative(ctx, states, energy, derivative); err != nil {
 		return err
 	}
 	for i, d := range derivative {
-		gradient[2*i], gradient[2*i+1] = 0, d
+		gradient[2*i] = 0
+		gradient[2*i+1] = d
 	}
 	return nil
 }
@@ -118,15 +125,17 @@ func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp
 			off := in.Data[c*in.Cols+i] - w*float64(states[c*d+j])
 			difference += logmath.Softplus(off+w) - logmath.Softplus(off)
 		}
-		logp[2*c], logp[2*c+1] = -logmath.Softplus(difference), -logmath.Softplus(-difference)
+		logp[2*c] = -logmath.Softplus(difference)
+		logp[2*c+1] = -logmath.Softplus(-difference)
 	}
 	return nil
 }
 
-// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains × visible]. The formula of U stays the same for
-// real x.
+// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
+// visible]. The formula of U stays the same for real x.
 func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
-	d, in := len(t.Visible), t.inputs(x)
+	d := len(t.Visible)
+	in := t.inputs(x)
 	for c := range energy {
 		energy[c] = t.sum(in, c) + floats.Dot(t.Visible, x[c*d:(c+1)*d])
 	}
@@ -140,12 +149,14 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 // Latents returns the number of hidden units.
 func (t *RBM) Latents() int { return len(t.Hidden) }
 
-// LatentLogits writes the log-odds of each hidden unit given the visible units, [chains × hidden].
+// LatentLogits writes the log-odds of each hidden unit given the visible units,
+// [chains × hidden].
 func (t *RBM) LatentLogits(states []int, logits []float64) {
 	copy(logits, t.inputs(Real(states)).Data)
 }
 
-// SlotLogits writes the log-odds of each visible unit given the hidden units, [chains × visible].
+// SlotLogits writes the log-odds of each visible unit given the hidden units,
+// [chains × visible].
 func (t *RBM) SlotLogits(latents []bool, logits []float64) {
 	x := make([]float64, len(latents))
 	for i, on := range latents {

@@ -10,9 +10,11 @@ import (
 	"infill/internal/logmath"
 )
 
-// Table is a distribution with a list of the energies of all states. The energy is a sum of terms, each with a list of
-// its own. The gradient over one-hot slots is that of the multilinear extension, ∂U/∂θ_j[v] = U(θ with slot j := v). A
-// fixed error is added to it, so that the gradient is an estimate, as in deep models.
+// Table is a distribution with a list of the energies of all states. The energy
+// is a sum of terms, each with a list of its own. The gradient over one-hot
+// slots is that of the multilinear extension, ∂U/∂θ_j[v] =
+// U(θ with slot j := v). A fixed error is added to it, so that the gradient is
+// an estimate, as in deep models.
 type Table struct {
 	categories   []int
 	wide         int
@@ -23,7 +25,8 @@ type Table struct {
 	values       [][]float64
 }
 
-// TableOptions say how NewTable draws a table. A Scale or Terms of 0 means 1. An error of 0 means no error.
+// TableOptions say how NewTable draws a table. A Scale or Terms of 0 means 1.
+// An error of 0 means no error.
 type TableOptions struct {
 	// Scale is the standard deviation of the energies, in nats.
 	Scale float64
@@ -31,19 +34,21 @@ type TableOptions struct {
 	Terms int
 	// GradientError is the standard deviation of the gradient's error.
 	GradientError float64
-	// ConditionalError is the standard deviation of the difference between U and the energies of the conditionals. If
-	// it is above 0, the conditionals do not belong to exp(U), as in a masked language model.
+	// ConditionalError is the standard deviation of the difference between U
+	// and the energies of the conditionals. If it is above 0, the conditionals
+	// do not belong to exp(U), as in a masked language model.
 	ConditionalError float64
 }
 
-// NewTable draws a random table over slots with the given numbers of categories. For more than [MaxStates] states, it
-// returns an error.
+// NewTable draws a random table over slots with the given numbers of
+// categories. For more than [MaxStates] states, it returns an error.
 func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	n, err := count(categories)
 	if err != nil {
 		return nil, err
 	}
-	scale, terms := cmp.Or(o.Scale, 1), max(o.Terms, 1)
+	scale := cmp.Or(o.Scale, 1)
+	terms := max(o.Terms, 1)
 	t := &Table{categories: slices.Clone(categories), wide: slices.Max(categories), energy: make([]float64, n)}
 	for range terms {
 		values := Normals(r, n, scale/math.Sqrt(float64(terms)))
@@ -78,7 +83,8 @@ func Normals(r *rand.Rand, n int, scale float64) []float64 {
 	return x
 }
 
-// Set gives a state another energy; -Inf forbids the state. Terms share it equally, and the conditionals use it, too.
+// Set gives a state another energy; -Inf forbids the state. Terms share it
+// equally, and the conditionals use it, too.
 func (t *Table) Set(state []int, energy float64) {
 	i := index(t.categories, state)
 	for _, term := range t.terms {
@@ -107,7 +113,8 @@ func (t *Table) EnergyGradient(ctx context.Context, states []int, energy, gradie
 	return t.EnergyGradientOf(ctx, terms, states, energy, gradient)
 }
 
-// EnergyGradientOf writes U, and the gradient of some terms, scaled to estimate the whole gradient.
+// EnergyGradientOf writes U, and the gradient of some terms, scaled to estimate
+// the whole gradient.
 func (t *Table) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
 	slots := len(t.categories)
 	scale := float64(len(t.terms)) / float64(len(terms))
@@ -145,11 +152,13 @@ func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, lo
 	return nil
 }
 
-// LogMaskedConditionals writes the conditional of each open slot of a chain given the slots that are not open. For that
-// it sums exp(U) over the other open slots.
+// LogMaskedConditionals writes the conditional of each open slot of a
+// chain given the slots that are not open. For that it sums exp(U) over
+// the other open slots.
 func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bool, logp []float64) error {
 	slots := len(t.categories)
-	state, terms := make([]int, slots), make([][]float64, slots*t.wide)
+	state := make([]int, slots)
+	terms := make([][]float64, slots*t.wide)
 	for c := range len(states) / slots {
 		mine := open[c*slots : (c+1)*slots]
 		clear(terms)
@@ -188,8 +197,9 @@ func agrees(a, b []int, open []bool) bool {
 
 func (t *Table) Values() [][]float64 { return t.values }
 
-// EnergyDerivative writes U and, as an estimate of the derivative, the slope of the gradient from the first category to
-// the last. A table does not extend to real slots, and any estimate suffices to prove a sampler correct.
+// EnergyDerivative writes U and, as an estimate of the derivative, the slope of
+// the gradient from the first category to the last. A table does not extend to
+// real slots, and any estimate suffices to prove a sampler correct.
 func (t *Table) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	gradient := make([]float64, len(states)*t.wide)
 	if err := t.EnergyGradient(ctx, states, energy, gradient); err != nil {

@@ -1,8 +1,10 @@
-// Package targets holds small distributions. Tests prove samplers on them, and the laboratory compares samplers on
-// them. They implement the target interfaces of package samplers, which this package does not import.
+// Package targets holds small distributions. Tests prove samplers on them, and
+// the laboratory compares samplers on them. They implement the target
+// interfaces of package samplers, which this package does not import.
 //
-// Shapes follow package samplers: states is [chains × slots], energy [chains], gradient [chains × slots × K] with K the
-// largest number of categories, all row-major. Energies are in nats.
+// Shapes follow package samplers: states is [chains × slots], energy [chains],
+// gradient [chains × slots × K] with K the largest number of categories, all
+// row-major. Energies are in nats.
 package targets
 
 import (
@@ -23,8 +25,9 @@ type Energy interface {
 	Energy(ctx context.Context, states []int, energy []float64) error
 }
 
-// An Enumeration lists every state of a target with its probability. The states count up, slot 0 slowest: i, written in
-// mixed radix, gives the categories of state i.
+// An Enumeration lists every state of a target with its probability. The
+// states count up, slot 0 slowest: i, written in mixed radix, gives the
+// categories of state i.
 type Enumeration struct {
 	categories []int
 	// States is [N × slots].
@@ -37,8 +40,9 @@ type Enumeration struct {
 	LogNormaliser float64
 }
 
-// Enumerate evaluates every state of a target. It returns an error for more than [MaxStates] states, for a NaN or +Inf
-// energy, and for a target that forbids every state.
+// Enumerate evaluates every state of a target. It returns an error for more
+// than [MaxStates] states, for a NaN or +Inf energy, and for a target that
+// forbids every state.
 func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 	categories := target.Categories()
 	n, err := count(categories)
@@ -64,7 +68,8 @@ func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 			return nil, fmt.Errorf("state %v has energy %v: it has no probability", e.State(i), u)
 		}
 	}
-	if e.LogNormaliser = logmath.LogSumExp(e.Energy); math.IsInf(e.LogNormaliser, -1) {
+	e.LogNormaliser = logmath.LogSumExp(e.Energy)
+	if math.IsInf(e.LogNormaliser, -1) {
 		return nil, errors.New("every state is forbidden: nothing to sample")
 	}
 	for i, u := range e.Energy {
@@ -109,7 +114,8 @@ func count(categories []int) (int, error) {
 
 func increment(categories, state []int) {
 	for j := len(state) - 1; j >= 0; j-- {
-		if state[j]++; state[j] < categories[j] {
+		state[j]++
+		if state[j] < categories[j] {
 			return
 		}
 		state[j] = 0
@@ -124,8 +130,9 @@ func index(categories, state []int) int {
 	return i
 }
 
-// CounterExample is the one-slot distribution of the discrete Langevin paper, section 5.2: U(θ) = a θ² + b θ + 2ε
-// sin(θπ/2) with θ ∈ {-1, 1}. The sine changes the probabilities, but not the derivative at -1 and 1.
+// CounterExample is the one-slot distribution of the discrete Langevin paper,
+// section 5.2: U(θ) = a θ² + b θ + 2ε sin(θπ/2) with θ ∈ {-1, 1}. The sine
+// changes the probabilities, but not the derivative at -1 and 1.
 type CounterExample struct{ A, B, Epsilon float64 }
 
 func (CounterExample) Categories() []int { return []int{2} }

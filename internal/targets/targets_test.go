@@ -42,8 +42,9 @@ func ising(t *testing.T, rows, columns int) *targets.Ising {
 	return must(targets.NewIsing(rows, columns, 0.15, 0.2))(t)
 }
 
-// Energies written out by hand. On a 2 × 2 torus each spin has two neighbours, so there are four edges, each counted
-// twice; a 2 × 3 torus has 3 vertical edges and 6 horizontal ones.
+// Energies written out by hand. On a 2 × 2 torus each spin has two neighbours,
+// so there are four edges, each counted twice; a 2 × 3 torus has 3 vertical
+// edges and 6 horizontal ones.
 func TestEnergies(t *testing.T) {
 	for _, c := range []struct {
 		target targets.Energy
@@ -61,7 +62,8 @@ func TestEnergies(t *testing.T) {
 	}
 }
 
-// Conditionals of open slots are sums of the joint over what is left open. Rows of filled slots are not written.
+// Conditionals of open slots are sums of the joint over what is left open. Rows
+// of filled slots are not written.
 func TestMaskedConditionals(t *testing.T) {
 	target := table(t)
 	e := must(targets.Enumerate(t.Context(), target))(t)

@@ -1,5 +1,6 @@
-// Package wire reads protobuf messages by tables of their fields. The files may be large, and come from anyone. So the
-// package checks every length before it allocates memory, and reads only the fields in a table.
+// Package wire reads protobuf messages by tables of their fields. The files may
+// be large, and come from anyone. So the package checks every length before it
+// allocates memory, and reads only the fields in a table.
 package wire
 
 import (
@@ -15,7 +16,8 @@ import (
 
 const maxText = 1 << 16 // largest size of a name in bytes, far above any real one
 
-// Field is one field of a message, or a whole file. Its value is a number, or bytes of the file, perhaps a message.
+// Field is one field of a message, or a whole file. Its value is a number, or
+// bytes of the file, perhaps a message.
 type Field struct {
 	Kind     protowire.Type
 	Number   uint64 // value of a numeric field; the bits of a float
@@ -27,7 +29,8 @@ type Field struct {
 // Fields maps the number of each field to read to a function that reads the field.
 type Fields map[protowire.Number]func(Field) error
 
-// Open returns a file of size bytes as a field that is one message. what names the kind of file in errors.
+// Open returns a file of size bytes as a field that is one message. what names
+// the kind of file in errors.
 func Open(r io.ReaderAt, size int64, what string) Field {
 	return Field{Kind: protowire.BytesType, To: size, file: r, what: what}
 }
@@ -46,7 +49,8 @@ func (f Field) want(kind protowire.Type) error {
 	return nil
 }
 
-// Message calls, for each field of a message, the function in fields, in the order of the file.
+// Message calls, for each field of a message, the function in fields, in the
+// order of the file.
 func (f Field) Message(fields Fields) error {
 	if err := f.want(protowire.BytesType); err != nil {
 		return err
@@ -71,10 +75,13 @@ func (f Field) Message(fields Fields) error {
 			if value > uint64(f.To-f.From) {
 				return f.truncated()
 			}
-			field.Number, field.From, field.To = 0, f.From, f.From+int64(value)
+			field.Number = 0
+			field.From = f.From
+			field.To = f.From + int64(value)
 			f.From = field.To
 		}
-		if read := fields[number]; read != nil {
+		read := fields[number]
+		if read != nil {
 			if err := read(field); err != nil {
 				return err
 			}
@@ -95,7 +102,8 @@ func (f Field) read(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// consume reads a number, or the length of bytes, from b. n is the bytes read, or negative if b is invalid.
+// consume reads a number, or the length of bytes, from b. n is the bytes read,
+// or negative if b is invalid.
 func consume(kind protowire.Type, b []byte) (x uint64, n int) {
 	switch kind {
 	case protowire.VarintType, protowire.BytesType:
@@ -120,7 +128,8 @@ func (f Field) Bytes(limit int64) ([]byte, error) {
 	return f.read(make([]byte, f.To-f.From))
 }
 
-// Packed calls visit for each number of a repeated field, whether the numbers come singly or packed.
+// Packed calls visit for each number of a repeated field, whether the numbers
+// come singly or packed.
 func (f Field) Packed(kind protowire.Type, limit int64, visit func(uint64)) error {
 	if f.Kind == kind {
 		visit(f.Number)
@@ -138,7 +147,8 @@ func (f Field) Packed(kind protowire.Type, limit int64, visit func(uint64)) erro
 	return err
 }
 
-// Text returns a function that reads a name into *to. It refuses names that errors could not print safely.
+// Text returns a function that reads a name into *to. It refuses names that
+// errors could not print safely.
 func Text(to *string) func(Field) error {
 	return func(f Field) error {
 		b, err := f.Bytes(maxText)

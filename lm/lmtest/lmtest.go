@@ -1,5 +1,5 @@
-// Package lmtest has a masked language model for tests. The model is a formula: every token has a weight, and two
-// tokens side by side have a bond.
+// Package lmtest has a masked language model for tests. The model is a formula:
+// every token has a weight, and two tokens side by side have a bond.
 package lmtest
 
 import (
@@ -13,10 +13,12 @@ import (
 	"infill/samplers"
 )
 
-// Mask is the id of [MASK], the last of the five special tokens with which a vocabulary begins.
+// Mask is the id of [MASK], the last of the five special tokens with which a
+// vocabulary begins.
 const Mask = 4
 
-// Model is a model whose energy U of the tokens in the slots is the sum of their weights and bonds.
+// Model is a model whose energy U of the tokens in the slots is the sum of
+// their weights and bonds.
 type Model struct {
 	Info   lm.Description
 	Limit  int // the largest number of tokens of a text
@@ -32,7 +34,8 @@ type Model struct {
 	Scored []lm.Query                      // queries of the last call of Score
 }
 
-// New returns a model over size tokens, with bonds of strength 1, that takes texts of at most limit tokens.
+// New returns a model over size tokens, with bonds of strength 1, that takes
+// texts of at most limit tokens.
 func New(size, limit int) *Model {
 	return &Model{
 		Info: lm.Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3",
@@ -76,7 +79,8 @@ func (m *Model) Begin(ctx context.Context) error {
 	return m.Before(ctx)
 }
 
-// MaskedLogProbabilities returns the distribution of each of slots, with all of them masked.
+// MaskedLogProbabilities returns the distribution of each of slots, with all of
+// them masked.
 func (m *Model) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	masked := slices.Clone(ids)
 	for position := range masked {
@@ -119,7 +123,8 @@ func (m *Model) distribution(left, right int) []float32 {
 	return logp
 }
 
-// Score records the queries, and returns for each a number that depends on the query's token and number of masks.
+// Score records the queries, and returns for each a number that depends on the
+// query's token and number of masks.
 func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
 	m.Scored = queries
 	scores := make([]float64, len(queries))
@@ -129,7 +134,8 @@ func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]flo
 	return scores, m.Begin(ctx)
 }
 
-// NewTarget returns the distribution of the slots' tokens, each slot's from o.Support.
+// NewTarget returns the distribution of the slots' tokens, each slot's from
+// o.Support.
 func (m *Model) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
 	t := &target{model: m, support: o.Support}
 	for _, s := range o.Support {
@@ -159,7 +165,8 @@ var (
 func (t *target) Categories() []int { return t.categories }
 
 func (t *target) Counts() lm.Counts {
-	e, g := t.energies.Load(), t.gradients.Load()
+	e := t.energies.Load()
+	g := t.gradients.Load()
 	return lm.Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
 }
 
@@ -221,7 +228,8 @@ func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp 
 	return t.model.Begin(ctx)
 }
 
-// LogMaskedConditionals computes the conditionals by a sum over all tokens of all open slots.
+// LogMaskedConditionals computes the conditionals by a sum over all tokens of
+// all open slots.
 func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
 	n := len(t.support)
 	for at := 0; at < len(states); at += n {

@@ -1,5 +1,6 @@
-// Package network evaluates small residual networks on onnxruntime as energies of binary images, with gradients by
-// pixels and by weights. Weights are inputs of the graphs, so they can change from call to call.
+// Package network evaluates small residual networks on onnxruntime as energies
+// of binary images, with gradients by pixels and by weights. Weights are inputs
+// of the graphs, so they can change from call to call.
 package network
 
 import (
@@ -14,9 +15,11 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// Shape is the architecture of the papers' deep energies (discrete Langevin, appendix I.4): a convolution, residual
-// blocks, the mean over all pixels, and a linear map. A block has two 3 × 3 convolutions with swish; each of the first
-// Downsampling blocks halves the sides. The papers have 64 features and 8 blocks, two of which halve the sides.
+// Shape is the architecture of the papers' deep energies (discrete Langevin,
+// appendix I.4): a convolution, residual blocks, the mean over all pixels, and
+// a linear map. A block has two 3 × 3 convolutions with swish; each of the
+// first Downsampling blocks halves the sides. The papers have 64 features and 8
+// blocks, two of which halve the sides.
 type Shape struct {
 	Rows, Columns int // of an image, in pixels
 	Features      int
@@ -24,7 +27,8 @@ type Shape struct {
 	Downsampling  int
 }
 
-// Energy evaluates U(x) of images with the weights given to Set. It is not safe for concurrent use.
+// Energy evaluates U(x) of images with the weights given to Set. It is not safe
+// for concurrent use.
 type Energy struct {
 	shape    Shape
 	layout   []tensor
@@ -41,7 +45,8 @@ type tensor struct {
 	name  string
 	shape []int64
 	first int // index of its first entry in the vector of all weights
-	// fan is the number of inputs of each unit that these weights feed, or 0 for biases.
+	// fan is the number of inputs of each unit that these weights feed, or 0
+	// for biases.
 	fan int
 }
 
@@ -62,8 +67,9 @@ const (
 	weights
 )
 
-// Open makes an energy whose weights are 0. It runs on the given number of threads, or on all cores if that is 0. Open
-// finds or downloads the onnxruntime library. Energy makes each session at its first use.
+// Open makes an energy whose weights are 0. It runs on the given number of
+// threads, or on all cores if that is 0. Open finds or downloads the
+// onnxruntime library. Energy makes each session at its first use.
 func Open(ctx context.Context, s Shape, threads int) (*Energy, error) {
 	if s.Rows < 2 || s.Columns < 2 || s.Features < 1 || s.Blocks < 0 || s.Downsampling < 0 ||
 		s.Downsampling > s.Blocks {
@@ -76,7 +82,8 @@ func Open(ctx context.Context, s Shape, threads int) (*Energy, error) {
 		return nil, err
 	}
 	e := &Energy{shape: s}
-	if e.runtime, err = ort.Open(ctx, ort.Options{LibraryPath: path, Device: "cpu", Threads: threads}); err != nil {
+	e.runtime, err = ort.Open(ctx, ort.Options{LibraryPath: path, Device: "cpu", Threads: threads})
+	if err != nil {
 		return nil, err
 	}
 	b := newBuilder(s)
@@ -101,8 +108,8 @@ func (e *Energy) Close() error {
 // Weights returns the number of weights.
 func (e *Energy) Weights() int { return len(e.weights) }
 
-// Initialise draws weights as PyTorch's convolutions do: uniformly within ±1/√inputs. Biases have the same bound as the
-// weights of their layer.
+// Initialise draws weights as PyTorch's convolutions do: uniformly within
+// ±1/√inputs. Biases have the same bound as the weights of their layer.
 func (e *Energy) Initialise(r *rand.Rand, weights []float64) {
 	bound := 0.0
 	for _, t := range e.layout {
@@ -122,17 +129,20 @@ func (e *Energy) Set(weights []float64) {
 	}
 }
 
-// Energies writes U of every image to energy [images]. images holds zeros and ones, [images × pixels].
+// Energies writes U of every image to energy [images]. images holds zeros and
+// ones, [images × pixels].
 func (e *Energy) Energies(ctx context.Context, images []int, energy []float64) error {
 	return e.run(ctx, energies, e.floats(images), nil, energy, nil)
 }
 
-// PixelGradient writes U to energy [images], and ∂U/∂pixels to gradient [images × pixels].
+// PixelGradient writes U to energy [images], and ∂U/∂pixels to gradient [images
+// × pixels].
 func (e *Energy) PixelGradient(ctx context.Context, images []int, energy, gradient []float64) error {
 	return e.run(ctx, pixels, e.floats(images), nil, energy, gradient)
 }
 
-// WeightGradient adds scale times the mean over the images of ∂U/∂weights to gradient [Weights].
+// WeightGradient adds scale times the mean over the images of ∂U/∂weights to
+// gradient [Weights].
 func (e *Energy) WeightGradient(ctx context.Context, images []int, scale float64, gradient []float64) error {
 	n := len(images) / (e.shape.Rows * e.shape.Columns)
 	seeds := make([]float32, n)
@@ -150,7 +160,8 @@ func (e *Energy) floats(images []int) []float32 {
 	return e.images
 }
 
-// run runs the session for w. It overwrites gradient by pixels, but adds gradients by weights to it.
+// run runs the session for w. It overwrites gradient by pixels, but adds
+// gradients by weights to it.
 func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energy, gradient []float64) error {
 	area := e.shape.Rows * e.shape.Columns
 	n := len(images) / area
@@ -173,7 +184,8 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 	case pixels:
 		outputs = append(outputs, ort.Float32([]int64{int64(n), int64(area)}, e.gradient))
 	case weights:
-		inputs, outputs = append(inputs, ort.Float32([]int64{int64(n)}, seeds)), nil
+		inputs = append(inputs, ort.Float32([]int64{int64(n)}, seeds))
+		outputs = nil
 		for _, t := range e.layout {
 			outputs = append(outputs, ort.Float32(t.shape, e.gradient[t.first:t.first+t.size()]))
 		}
@@ -200,14 +212,18 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	}
 	b := newBuilder(e.shape)
 	u := b.energy()
-	inputs, outputs := []string{"images"}, []string{"energy"}
+	inputs := []string{"images"}
+	outputs := []string{"energy"}
 	for _, t := range b.layout {
 		inputs = append(inputs, t.name)
 	}
-	of, seeds := []*onnx.Value{b.images}, b.Expand(b.Scalar(1), u.Shape)
+	of := []*onnx.Value{b.images}
+	seeds := b.Expand(b.Scalar(1), u.Shape)
 	if w == weights {
-		of, seeds = b.values, b.Input("seeds", onnx.Float, b.count)
-		inputs, outputs = append(inputs, "seeds"), nil
+		of = b.values
+		seeds = b.Input("seeds", onnx.Float, b.count)
+		inputs = append(inputs, "seeds")
+		outputs = nil
 	} else {
 		b.Output("energy", u)
 	}
@@ -229,8 +245,9 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	return e.sessions[w], err
 }
 
-// builder writes the graph of an energy. Activations are [pixels × images × features], so that a convolution is a
-// gather of rows and a product of matrices.
+// builder writes the graph of an energy. Activations are [pixels × images ×
+// features], so that a convolution is a gather of rows and a product of
+// matrices.
 type builder struct {
 	*onnx.Graph
 	shape  Shape
@@ -257,14 +274,17 @@ func (b *builder) weight(name string, fan int, shape ...int64) *onnx.Value {
 		dims = append(dims, onnx.Fixed(d))
 	}
 	v := b.Input(name, onnx.Float, dims...)
-	b.layout, b.values = append(b.layout, t), append(b.values, v)
+	b.layout = append(b.layout, t)
+	b.values = append(b.values, v)
 	return v
 }
 
 // energy builds U [images] from the images.
 func (b *builder) energy() *onnx.Value {
-	s, features := b.shape, b.shape.Features
-	rows, columns := s.Rows, s.Columns
+	s := b.shape
+	features := b.shape.Features
+	rows := s.Rows
+	columns := s.Columns
 	area := onnx.Fixed(int64(rows * columns))
 	h := b.Reshape(b.Transpose(b.images, 1, 0), area, b.count, onnx.Fixed(1))
 	h = b.convolution("in", h, 3, rows, columns, 1, 1, features)
@@ -279,7 +299,8 @@ func (b *builder) energy() *onnx.Value {
 		if stride > 1 {
 			short = b.convolution(name+"-short", h, 1, rows, columns, stride, features, features)
 		}
-		rows, columns = (rows+stride-1)/stride, (columns+stride-1)/stride
+		rows = (rows + stride - 1) / stride
+		columns = (columns + stride - 1) / stride
 		f = b.convolution(name+"-second", f, 3, rows, columns, 1, features, features)
 		h = b.swish(b.Add(f, short))
 	}
@@ -293,7 +314,8 @@ func (b *builder) swish(x *onnx.Value) *onnx.Value {
 	return b.Mul(x, b.Apply("Sigmoid", 1, []*onnx.Value{x})[0])
 }
 
-// convolution builds a side × side convolution of x, which has rows × columns pixels, with zeros around the image.
+// convolution builds a side × side convolution of x, which has rows × columns
+// pixels, with zeros around the image.
 func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, stride, from, to int) *onnx.Value {
 	places, out := patches(side, rows, columns, stride)
 	padded := x
@@ -311,7 +333,8 @@ func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, s
 	return b.Reshape(y, onnx.Fixed(int64(out)), b.count, onnx.Fixed(int64(to)))
 }
 
-// patches lists, for each of the out pixels of the result, the pixels under the filter; rows·columns stands for a zero.
+// patches lists, for each of the out pixels of the result, the pixels under the
+// filter; rows·columns stands for a zero.
 func patches(side, rows, columns, stride int) (places []int64, out int) {
 	for r := 0; r < rows; r += stride {
 		for c := 0; c < columns; c += stride {

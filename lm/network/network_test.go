@@ -24,8 +24,8 @@ func open(t testing.TB, s Shape) (*Energy, []float64) {
 	return e, w
 }
 
-// TestGradients: of pixels and of weights, against central differences. The graphs
-// run in single precision, of which 1e-3 steps leave about four digits.
+// TestGradients: of pixels and of weights, against central differences. The
+// graphs run in single precision, of which 1e-3 steps leave about four digits.
 func TestGradients(t *testing.T) {
 	const side, images, h = 4, 3, 0.01
 	e, w := open(t, Shape{Rows: side, Columns: side, Features: 3, Blocks: 2, Downsampling: 1})
@@ -95,8 +95,9 @@ func TestEnergy(t *testing.T) {
 	}
 	e.Set(w)
 	energy, gradient := make([]float64, 2), make([]float64, 12)
-	// A pixel in the corner is under 4 filters, in the middle under 6. The filter's
-	// middle is the fifth weight; the pixel right below it sees the second, and so on.
+	// A pixel in the corner is under 4 filters, in the middle under 6. The
+	// filter's middle is the fifth weight; the pixel right below it sees the
+	// second, and so on.
 	images := []int{1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}
 	check.OK(t, e.PixelGradient(t.Context(), images, energy, gradient))
 	const bias, out, outBias = 10, 11, 12

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -29,9 +30,17 @@ func newClient(o Options, endpoint *url.URL) *client {
 	o.WaitMin = cmp.Or(max(o.WaitMin, 0), time.Second)
 	o.Stall = cmp.Or(max(o.Stall, 0), time.Minute)
 	c := &client{Options: o, endpoint: endpoint}
-	c.http = &http.Client{CheckRedirect: c.checkRedirect}
+	c.http = &http.Client{Transport: transport, CheckRedirect: c.checkRedirect}
 	return c
 }
+
+// transport connects within ten seconds or not at all, by the proxies that the
+// environment names.
+var transport = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
+	return t
+}()
 
 // advance reports fetched bytes to Progress, once Begin has been called.
 func (c *client) advance(bytes int64) {
@@ -42,14 +51,15 @@ func (c *client) advance(bytes int64) {
 
 var errRedirect = errors.New("refused a redirect")
 
-// checkRedirect sends the token to c.endpoint only, and refuses to leave an encrypted connection.
+// checkRedirect sends the token to c.endpoint only, and refuses to leave an
+// encrypted connection.
 func (c *client) checkRedirect(request *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return fmt.Errorf("%w: more than 10 in a row", errRedirect)
 	}
 	if request.URL.Scheme != "https" && request.URL.Scheme != "http" {
-		return fmt.Errorf("%w to an address that begins with %.20q: files come over https or http alone; set %s to "+
-			"another mirror", errRedirect, request.URL.Scheme+":", endpointVariable)
+		return fmt.Errorf("%w to an address that begins with %.20q: files come over https or http alone",
+			errRedirect, request.URL.Scheme+":")
 	}
 	if via[len(via)-1].URL.Scheme == "https" && request.URL.Scheme != "https" {
 		return fmt.Errorf("%w from https to %s://%s", errRedirect, request.URL.Scheme, request.URL.Host)
@@ -75,7 +85,8 @@ func (f *failure) Unwrap() error { return f.err }
 // brokenError wraps the error of an incomplete answer.
 type brokenError struct{ error }
 
-// try calls do until it succeeds, fails for good, or fails Attempts times in a row without further progress.
+// try calls do until it succeeds, fails for good, or fails Attempts times in a
+// row without further progress.
 func (c *client) try(ctx context.Context, do func() (further bool, err error)) error {
 	for attempt := 1; ; attempt++ {
 		further, err := do()
@@ -102,8 +113,9 @@ func (c *client) try(ctx context.Context, do func() (further bool, err error)) e
 // errStalled says why a stalled connection was ended.
 var errStalled = errors.New("the connection went silent, or is too slow")
 
-// get requests address, from byte offset on if offset is not 0, and passes the answer to read. The connection ends
-// after Stall, unless read keeps calling alive. For an incomplete answer, and for every status except 200 and 206, the
+// get requests address, from byte offset on if offset is not 0, and passes the
+// answer to read. The connection ends after Stall, unless read keeps calling
+// alive. For an incomplete answer, and for every status except 200 and 206, the
 // error is a *failure.
 func (c *client) get(ctx context.Context, address string, offset int64,
 	read func(response *http.Response, alive func()) error) error {
@@ -161,10 +173,11 @@ func (c *client) unreachable(err error) error {
 	return &failure{err: final, reason: fmt.Errorf("%s cannot be reached", c.endpoint.Host)}
 }
 
-// refusal returns the error for an answer that is not a success. The hub's header X-Error-Code says what exactly is
-// missing.
+// refusal returns the error for an answer that is not a success. The hub's
+// header X-Error-Code says what exactly is missing.
 func (c *client) refusal(response *http.Response) error {
-	status, wait := response.StatusCode, retryAfter(response)
+	status := response.StatusCode
+	wait := retryAfter(response)
 	message := ""
 	switch code := response.Header.Get("X-Error-Code"); {
 	case c.repository == "":
@@ -203,11 +216,13 @@ func (c *client) refusal(response *http.Response) error {
 // retryAfter returns how long an answer asks to wait, or 0 if it does not ask.
 func retryAfter(response *http.Response) time.Duration {
 	value := response.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {
+	seconds, notSeconds := strconv.ParseInt(value, 10, 32)
+	if notSeconds == nil {
 		return time.Duration(seconds) * time.Second
 	}
-	if date, err := http.ParseTime(value); err == nil {
-		return time.Until(date)
+	date, notDate := http.ParseTime(value)
+	if notDate != nil {
+		return 0
 	}
-	return 0
+	return time.Until(date)
 }

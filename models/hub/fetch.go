@@ -2,23 +2,57 @@ package hub
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"path/filepath"
 )
 
-const partSuffix = ".part"
+const (
+	partSuffix = ".part"
+	// unknownSize is the size of a file of which only the server knows where it
+	// ends.
+	unknownSize = -1
+)
+
+// A Plain is a file on a server that is no hub.
+type Plain struct {
+	Address string // https:// or http://
+	Size    int64  // in bytes; 0 if it is not known
+	SHA256  string // 64 hexadecimal digits; "" if it is not known, and the caller checks the content
+}
+
+// Download fetches a file to path. It continues after a broken connection.
+func Download(ctx context.Context, f Plain, path string, o Options) error {
+	address, err := url.Parse(f.Address)
+	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
+		return fmt.Errorf("%.100q is not an address that begins with https:// or http://", f.Address)
+	}
+	c := newClient(o, address)
+	c.begun = true
+	d := &download{client: c, address: f.Address, name: filepath.Base(path), path: path, size: f.Size,
+		again: "try again later", kind: "SHA-256", sum: f.SHA256, hash: sha256.New()}
+	if d.size == 0 {
+		d.size = unknownSize
+	}
+	c.Progress.Begin(d.name, 0, d.size)
+	return d.run(ctx)
+}
 
 // download is one file that the program downloads to disk.
 type download struct {
 	client              *client
 	address, name, path string // name appears in errors
-	size                int64  // bytes
-	// sum is the expected hash, of the given kind, of the prefix and the content.
+	again               string // what to do if the connection broke too often
+	size                int64  // bytes; unknownSize for a file that ends with the answer
+	// sum is the expected hash, of the given kind, of the prefix and the
+	// content. It is "" if it is not known.
 	kind, prefix, sum string
 	hash              hash.Hash
 
@@ -43,7 +77,7 @@ func (d *download) verify(path string) error {
 		return err
 	}
 	found := hex.EncodeToString(d.hash.Sum(nil))
-	if size != d.size || found != d.sum {
+	if d.sum != "" && found != d.sum || d.size != unknownSize && size != d.size {
 		return fmt.Errorf("%s: %w: expected %s %s, found %s", d.name, errContent, d.kind, d.sum, found)
 	}
 	return nil
@@ -61,20 +95,15 @@ func (d *download) run(ctx context.Context) error {
 	}
 	part := d.path + partSuffix
 	for resumed := sizeOf(part) > 0; ; resumed = false {
-		err := d.complete(ctx, part)
-		if err == nil {
-			err = d.verify(part)
-		}
-		if err == nil {
-			return os.Rename(part, d.path)
-		}
-		if !errors.Is(err, errContent) {
+		err := d.finish(ctx, part)
+		if err == nil || !errors.Is(err, errContent) {
 			return err
 		}
 		if removal := d.discard(part); removal != nil {
 			return errors.Join(err, removal)
 		}
-		// If bytes from an earlier run were wrong, download once more, from the first byte.
+		// If bytes from an earlier run were wrong, download once more, from the
+		// first byte.
 		if !resumed {
 			return fmt.Errorf("%w: the server or what lies between sent something else; try again, or from another "+
 				"server", err)
@@ -82,16 +111,39 @@ func (d *download) run(ctx context.Context) error {
 	}
 }
 
+// finish completes part, verifies it, and renames it to the file.
+func (d *download) finish(ctx context.Context, part string) error {
+	err := d.complete(ctx, part)
+	if err != nil {
+		return err
+	}
+	err = d.verify(part)
+	if err != nil {
+		return err
+	}
+	return os.Rename(part, d.path)
+}
+
 // discard removes the file at path and takes its bytes back from the progress.
 func (d *download) discard(path string) error {
-	d.client.advance(-min(sizeOf(path), d.size))
+	d.client.advance(-d.within(sizeOf(path)))
 	return os.Remove(path)
 }
 
-// complete appends to part until it has the size of the file. It continues after broken connections, as long as every
-// few attempts make part longer than ever before. A server that starts again at the first byte makes no progress.
+// within returns the part of a number of bytes that belongs to the file.
+func (d *download) within(bytes int64) int64 {
+	if d.size == unknownSize {
+		return bytes
+	}
+	return min(bytes, d.size)
+}
+
+// complete appends to part until it has the size of the file. It continues
+// after broken connections, as long as every few attempts make part longer than
+// ever before. A server that starts again at the first byte makes no progress.
 func (d *download) complete(ctx context.Context, part string) (err error) {
-	if d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
+	d.out, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
 		return err
 	}
 	defer d.out.Close()
@@ -114,23 +166,33 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 	case failed.status == http.StatusRequestedRangeNotSatisfiable && d.have > 0:
 		return fmt.Errorf("%s: %w: the server has fewer than the %d bytes that are here", d.name, errContent, d.have)
 	case failed.status == http.StatusOK || failed.status == http.StatusPartialContent:
-		return fmt.Errorf("%s: the connection broke %d times without bringing anything new, after %d of %d bytes: %w; "+
-			"pull again to go on from there", d.name, d.client.Attempts, longest, d.size, err)
+		came := fmt.Sprint(longest)
+		if d.size != unknownSize {
+			came += fmt.Sprintf(" of %d", d.size)
+		}
+		return fmt.Errorf("%s: the connection broke %d times without bringing anything new, after %s bytes: %w; %s",
+			d.name, d.client.Attempts, came, err, d.again)
 	}
 	return fmt.Errorf("%s: %w", d.name, err)
 }
 
-// read appends a response to d.out. The checksum later shows whether the bytes are right.
+// read appends a response to d.out. The checksum later shows whether the bytes
+// are right.
 func (d *download) read(response *http.Response, alive func()) error {
 	if response.StatusCode == http.StatusOK && d.have > 0 { // the server ignores the range
-		d.client.advance(-min(d.have, d.size))
-		if d.have = 0; d.out.Truncate(0) != nil {
+		d.client.advance(-d.within(d.have))
+		d.have = 0
+		if d.out.Truncate(0) != nil {
 			return fmt.Errorf("%s cannot be begun again", d.out.Name())
 		}
 	}
 	buffer := make([]byte, 256<<10)
-	for d.have < d.size {
-		n, err := response.Body.Read(buffer[:min(int64(len(buffer)), d.size-d.have)])
+	for d.have != d.size {
+		room := int64(len(buffer))
+		if d.size != unknownSize {
+			room = min(room, d.size-d.have)
+		}
+		n, err := response.Body.Read(buffer[:room])
 		alive()
 		if n > 0 {
 			if _, err := d.out.Write(buffer[:n]); err != nil {
@@ -140,9 +202,12 @@ func (d *download) read(response *http.Response, alive func()) error {
 			d.client.advance(int64(n))
 		}
 		if err == io.EOF {
+			if d.size == unknownSize {
+				return nil
+			}
 			err = io.ErrUnexpectedEOF
 		}
-		if err != nil && d.have < d.size {
+		if err != nil && d.have != d.size {
 			return brokenError{err}
 		}
 	}

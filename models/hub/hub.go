@@ -1,7 +1,9 @@
-// Package hub fetches files from the Hugging Face hub, or from a server that speaks its protocol.
+// Package hub fetches files from the Hugging Face hub, or from a server that
+// speaks its protocol.
 //
-// It checks the content of every file: of a large file, by the SHA-256 that the hub keeps; of a small file, by its git
-// object name (SHA-1 over "blob SIZE\0" and content). If a connection breaks, the package keeps the bytes so far, and
+// It checks the content of every file: of a large file, by the SHA-256 that the
+// hub keeps; of a small file, by its git object name (SHA-1 over "blob SIZE\0"
+// and content). If a connection breaks, the package keeps the bytes so far, and
 // the next attempt, in this process or a later one, asks for the rest.
 package hub
 
@@ -26,13 +28,15 @@ import (
 // DefaultEndpoint is the address of the public hub.
 const DefaultEndpoint = "https://huggingface.co"
 
-// These environment variables, which the hub's own clients also read, appear in errors.
+// These environment variables, which the hub's own clients also read, appear in
+// errors.
 const (
 	endpointVariable = "HF_ENDPOINT" // address of a mirror to use instead of the public hub
 	tokenVariable    = "HF_TOKEN"    // token for private and gated models
 )
 
-// Options say from which server to fetch, and how. The zero value means the public hub.
+// Options say from which server to fetch, and how. The zero value means the
+// public hub.
 type Options struct {
 	Endpoint string // address of a mirror; "" for the public hub
 	Token    string // for private and gated models; sent to Endpoint only, never to a server that it redirects to
@@ -41,12 +45,14 @@ type Options struct {
 
 	Attempts int           // attempts in a row without progress before giving up; default 5
 	WaitMin  time.Duration // wait before the second attempt, doubled for each further one; default 1 s
-	// Stall is the longest time without data, and for a whole list of files. Default 60 s.
+	// Stall is the longest time without data, and for a whole list of files.
+	// Default 60 s.
 	Stall time.Duration
 }
 
-// FromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file in which the hub's command line stores the token) and
-// HF_HUB_OFFLINE, as the hub's own clients do.
+// FromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file in which the hub's
+// command line stores the token) and HF_HUB_OFFLINE, as the hub's own clients
+// do.
 func FromEnvironment() Options {
 	o := Options{Endpoint: os.Getenv(endpointVariable), Token: strings.TrimSpace(os.Getenv(tokenVariable))}
 	switch strings.ToLower(os.Getenv("HF_HUB_OFFLINE")) {
@@ -64,12 +70,15 @@ func FromEnvironment() Options {
 
 // Progress observes downloads. All calls come from one goroutine.
 type Progress interface {
-	// Begin is called at most once, before the weights, with the name of their file, the bytes already on disk and all
-	// bytes. It is not called for a model that is already stored, or that is refused for its config.
+	// Begin is called at most once, before the weights, with the name of their
+	// file, the bytes already on disk and all bytes. It is not called for a
+	// model that is already stored, or that is refused for its config.
 	Begin(name string, have, total int64)
-	// Advance reports downloaded bytes. bytes is negative if bytes reported before are thrown away.
+	// Advance reports downloaded bytes. bytes is negative if bytes reported
+	// before are thrown away.
 	Advance(bytes int64)
-	// Waiting reports that nothing will happen for the time wait, and why. It may come before Begin.
+	// Waiting reports that nothing will happen for the time wait, and why. It
+	// may come before Begin.
 	Waiting(reason error, wait time.Duration)
 }
 
@@ -96,7 +105,8 @@ type Repository struct {
 type File struct {
 	Name string `json:"rfilename"`
 	Size int64  `json:"size"`
-	// Blob is the git object name. For a large file it names only a pointer, and does not identify the content.
+	// Blob is the git object name. For a large file it names only a pointer,
+	// and does not identify the content.
 	Blob  string `json:"blobId"`
 	Large *struct {
 		SHA256 string `json:"sha256"`
@@ -106,7 +116,8 @@ type File struct {
 
 const maxInfoBytes = 16 << 20 // largest size of an answer about a repository
 
-// Open asks the hub which files the model "org/name" has at a branch, tag or commit.
+// Open asks the hub which files the model "org/name" has at a branch, tag or
+// commit.
 func Open(ctx context.Context, name, revision string, o Options) (*Repository, error) {
 	base := strings.TrimRight(cmp.Or(o.Endpoint, DefaultEndpoint), "/")
 	endpoint, err := url.Parse(base)
@@ -142,7 +153,9 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 		return nil, fmt.Errorf("%s does not answer like a hub: the list of files: %.200v; check %s",
 			endpoint.Redacted(), err, endpointVariable)
 	}
-	r.Commit, r.Files, r.Licence = answer.Commit, answer.Files, licence(answer.CardData.Licence, answer.Tags)
+	r.Commit = answer.Commit
+	r.Files = answer.Files
+	r.Licence = licence(answer.CardData.Licence, answer.Tags)
 	r.stem = base + "/" + name + "/resolve/" + r.Commit + "/"
 	for i, f := range r.Files {
 		if f.Large != nil {
@@ -152,12 +165,14 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 	return r, nil
 }
 
-// list reads the answer about a repository. The whole answer must arrive within Stall: it is short, and the timer would
-// never end a connection that sends a byte now and then.
+// list reads the answer about a repository. The whole answer must arrive within
+// Stall: it is short, and the timer would never end a connection that sends a
+// byte now and then.
 func (c *client) list(ctx context.Context, address string) (content []byte, err error) {
 	err = c.try(ctx, func() (bool, error) {
 		return false, c.get(ctx, address, 0, func(response *http.Response, _ func()) error {
-			if content, err = io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1)); err != nil {
+			content, err = io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1))
+			if err != nil {
 				return brokenError{err}
 			}
 			if len(content) > maxInfoBytes {
@@ -169,7 +184,8 @@ func (c *client) list(ctx context.Context, address string) (content []byte, err 
 	return content, err
 }
 
-// licence returns the licence on the model's card, or, if that is not a string, the first licence in its tags.
+// licence returns the licence on the model's card, or, if that is not a string,
+// the first licence in its tags.
 func licence(card any, tags []string) string {
 	if l, ok := card.(string); ok {
 		return l
@@ -191,7 +207,8 @@ func (r *Repository) Find(name string) (File, bool) {
 	return r.Files[i], true
 }
 
-// FetchWeights fetches the file of the weights as Fetch does. As this takes long, it reports progress.
+// FetchWeights fetches the file of the weights as Fetch does. As this takes
+// long, it reports progress.
 func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error {
 	at := filepath.Join(dir, f.Name)
 	r.client.begun = true
@@ -199,16 +216,21 @@ func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error
 	return r.Fetch(ctx, f, dir)
 }
 
-// Fetch downloads f into dir, unless the complete file with the right checksum is already there.
+// Fetch downloads f into dir, unless the complete file with the right checksum
+// is already there.
 func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 	d := &download{client: r.client, address: r.stem + url.PathEscape(f.Name), name: f.Name,
-		path: filepath.Join(dir, f.Name), size: f.Size}
+		path: filepath.Join(dir, f.Name), size: f.Size, again: "pull again to go on from there"}
 	switch {
 	case f.Size < 0:
 	case f.Large != nil && isHex(f.Large.SHA256, 2*sha256.Size):
-		d.kind, d.hash, d.sum = "SHA-256", sha256.New(), f.Large.SHA256
+		d.kind = "SHA-256"
+		d.hash = sha256.New()
+		d.sum = f.Large.SHA256
 	case f.Large == nil && isHex(f.Blob, 2*sha1.Size):
-		d.kind, d.hash, d.sum = "git object", sha1.New(), f.Blob
+		d.kind = "git object"
+		d.hash = sha1.New()
+		d.sum = f.Blob
 		d.prefix = fmt.Sprintf("blob %d\x00", f.Size)
 	}
 	if d.hash == nil {

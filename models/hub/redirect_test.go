@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// An encrypted connection is not left, and the token stays with scheme, host and port of the endpoint.
+// An encrypted connection is not left, and the token stays with scheme, host
+// and port of the endpoint.
 func TestCheckRedirect(t *testing.T) {
 	c := newClient(Options{}, &url.URL{Scheme: "https", Host: "hub.example"})
 	for _, r := range []struct {

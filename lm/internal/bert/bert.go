@@ -1,12 +1,15 @@
-// Package bert writes masked language models of BERT's descent into ONNX graphs.
+// Package bert writes masked language models of BERT's descent into ONNX
+// graphs.
 //
-// One package serves every family, because the models differ little: DistilBERT, ELECTRA, RoBERTa and ALBERT differ
-// from BERT (Devlin et al. 2019) in names, in sizes and in which weights are shared. A models.Layout says how, and
-// transformer.go builds all of them. ModernBERT, whose layers normalise before their blocks, and DeBERTa have a file
-// each.
+// One package serves every family, because the models differ little:
+// DistilBERT, ELECTRA, RoBERTa and ALBERT differ from BERT (Devlin et al. 2019)
+// in names, in sizes and in which weights are shared. A models.Layout says how,
+// and transformer.go builds all of them. ModernBERT, whose layers normalise
+// before their blocks, and DeBERTa have a file each.
 //
-// The graph computes no more than it is asked for: the last layer and the vocabulary head run only at the queried
-// positions. Weights stay in the bundle's own file; the graph refers to them by offset.
+// The graph computes no more than it is asked for: the last layer and the
+// vocabulary head run only at the queried positions. Weights stay in the
+// bundle's own file; the graph refers to them by offset.
 package bert
 
 import (
@@ -33,7 +36,8 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	if in.Bias != nil && !b.Padded() {
 		return graphs.Pass{}, fmt.Errorf("bundle %s: a %s takes no padding", b.Name, b.Config.ModelType)
 	}
-	if in.Separator = 0; b.Config.Segments > 1 {
+	in.Separator = 0
+	if b.Config.Segments > 1 {
 		in.Separator = b.Separator
 	}
 	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
@@ -47,8 +51,8 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	return p, cmp.Or(m.err, g.Err())
 }
 
-// Padded reports whether the model takes padded rows ([graphs.Rows].Bias). ModernBERT and DeBERTa do not: their
-// attention adds no bias.
+// Padded reports whether the model takes padded rows ([graphs.Rows].Bias).
+// ModernBERT and DeBERTa do not: their attention adds no bias.
 func (b Model) Padded() bool {
 	c := b.Config
 	return c.PreNorm == nil && c.Relative == nil
@@ -71,7 +75,8 @@ func (m *builder) fail(format string, arguments ...any) {
 // weight returns the named tensor of the bundle as float32.
 func (m *builder) weight(name string) *onnx.Value { return m.rows(name, 0, -1) }
 
-// rows returns the n rows from first on of the named tensor as float32, or, if n is negative, all rows from first on.
+// rows returns the n rows from first on of the named tensor as float32, or, if
+// n is negative, all rows from first on.
 func (m *builder) rows(name string, first, n int) *onnx.Value {
 	t, ok := m.bundle.Tensor(name)
 	if !ok {
@@ -99,14 +104,17 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 			m.fail("tensor %s has shape %v, rows %d to %d are needed", name, t.Shape, first, first+n)
 		}
 		row := t.Length / shape[0]
-		shape[0], at.Offset, at.Length = int64(n), at.Offset+int64(first)*row, int64(n)*row
+		shape[0] = int64(n)
+		at.Offset = at.Offset + int64(first)*row
+		at.Length = int64(n) * row
 	}
 	v := m.Cast(m.External(name, dtype, shape, at), onnx.Float)
 	m.weights[key] = v
 	return v
 }
 
-// linear returns post·(scale·(x·Wᵀ) + bias), W and bias from l, for x [positions × in].
+// linear returns post·(scale·(x·Wᵀ) + bias), W and bias from l, for x
+// [positions × in].
 func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *onnx.Value {
 	var bias *onnx.Value
 	if l.Bias != "" {
@@ -116,7 +124,8 @@ func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *o
 		onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
 }
 
-// normalize applies the norm n to x. If n has no weight, normalize returns x unchanged.
+// normalize applies the norm n to x. If n has no weight, normalize returns x
+// unchanged.
 func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
 	if n.Weight == "" {
 		return x
@@ -146,10 +155,12 @@ func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
 	return x
 }
 
-// seed returns the derivative of the targets' log-probabilities with respect to the state h, which the output matrix D
-// multiplies: ∂ log softmax(D·h)_target / ∂h = D_target − Σ_v p_v D_v.
+// seed returns the derivative of the targets' log-probabilities with respect to
+// the state h, which the output matrix D multiplies: ∂ log softmax(D·h)_target
+// / ∂h = D_target − Σ_v p_v D_v.
 func (m *builder) seed(in graphs.Rows, logProbability *onnx.Value) *onnx.Value {
-	targets, p := m.Reshape(in.Targets, in.Asked()), m.Exp(logProbability)
+	targets := m.Reshape(in.Targets, in.Asked())
+	p := m.Exp(logProbability)
 	decoder := m.weight(m.layout.Decoder.Weight)
 	return m.Gemm(p, decoder, m.Gather(decoder, targets, 0), onnx.GemmOptions{Alpha: -1})
 }

@@ -8,11 +8,14 @@ import (
 	"infill/models"
 )
 
-// disentangled builds DeBERTa's attention (He et al. 2021, section 3.1) up to the output matrix. A score sums products
-// of query and key: content with content, content with the key's distance, and the query's distance with content. Both
-// distances use the same row of embeddings, since the table of distances is odd.
+// disentangled builds DeBERTa's attention (He et al. 2021, section 3.1) up to
+// the output matrix. A score sums products of query and key: content with
+// content, content with the key's distance, and the query's distance with
+// content. Both distances use the same row of embeddings, since the table of
+// distances is odd.
 func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
-	a, heads := m.bundle.Config.Relative, onnx.Fixed(int64(m.bundle.Config.Heads))
+	a := m.bundle.Config.Relative
+	heads := onnx.Fixed(int64(m.bundle.Config.Heads))
 	parts := 1.0
 	for _, has := range []bool{a.ContentToPosition, a.PositionToContent} {
 		if has {
@@ -26,7 +29,8 @@ func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) 
 	scores := m.MatMul(q, k)
 
 	distances := m.normalize(m.weight(m.layout.Distances.Name), m.layout.DistanceNorm)
-	rows, one := onnx.Fixed(int64(m.layout.Distances.Rows)), onnx.Fixed(1)
+	rows := onnx.Fixed(int64(m.layout.Distances.Rows))
+	one := onnx.Fixed(1)
 	at := m.Expand(m.distance(asked, in), onnx.Shape{in.Rows, heads, asked.perRow, in.Tokens})
 	if a.ContentToPosition {
 		key := m.split(m.linear(distances, l.PositionKey, 1, 1), one, rows, 0, 2, 3, 1)
@@ -39,12 +43,13 @@ func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) 
 	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 }
 
-// distance returns, for each asked position i and each position j, the row of the distance embeddings: int64 [rows or
-// 1, 1, asked, tokens].
+// distance returns, for each asked position i and each position j, the row of
+// the distance embeddings: int64 [rows or 1, 1, asked, tokens].
 func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
-	one, most := onnx.Fixed(1), m.bundle.Config.MaxPositions
-	here, there := m.Reshape(m.Range(in.Tokens), one, one, in.Tokens, one),
-		m.Reshape(m.Range(in.Tokens), one, one, one, in.Tokens)
+	one := onnx.Fixed(1)
+	most := m.bundle.Config.MaxPositions
+	here := m.Reshape(m.Range(in.Tokens), one, one, in.Tokens, one)
+	there := m.Reshape(m.Range(in.Tokens), one, one, one, in.Tokens)
 	if asked.at != nil {
 		here = m.Reshape(m.Mod(asked.at, m.Sizes(onnx.Shape{in.Tokens})), in.Rows, one, asked.perRow, one)
 	}
@@ -56,12 +61,16 @@ func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
 	return m.Gather(m.Ints(table...), index, 0)
 }
 
-// bucket returns the row of embeddings for a distance. Up to a.Buckets/2, each distance has a row; beyond, more and
-// more distances share one. It rounds as the reference implementation does, in single precision.
+// bucket returns the row of embeddings for a distance. Up to a.Buckets/2, each
+// distance has a row; beyond, more and more distances share one. It rounds as
+// the reference implementation does, in single precision.
 func bucket(distance int, a *models.RelativeAttention) int {
-	sign, n, middle := 1, distance, a.Buckets/2
+	sign := 1
+	n := distance
+	middle := a.Buckets / 2
 	if distance < 0 {
-		sign, n = -1, -distance
+		sign = -1
+		n = -distance
 	}
 	if a.Buckets > 0 && n > middle {
 		log := func(x float32) float32 { return float32(math.Log(float64(x))) }
@@ -71,9 +80,11 @@ func bucket(distance int, a *models.RelativeAttention) int {
 	return min(max(sign*n+a.Span, 0), 2*a.Span-1)
 }
 
-// convolved normalises x, the first layer's result, plus the activated convolution of embedded over the positions.
+// convolved normalises x, the first layer's result, plus the activated
+// convolution of embedded over the positions.
 func (m *builder) convolved(x, embedded *onnx.Value, asked span, queries *onnx.Value, in graphs.Rows) *onnx.Value {
-	l, a := m.layout.Convolution, m.bundle.Config.Relative
+	l := m.layout.Convolution
+	a := m.bundle.Config.Relative
 	width := onnx.Fixed(int64(l.In))
 	text := m.Reshape(embedded, in.Rows, in.Tokens, width)
 	y := m.weight(l.Bias)

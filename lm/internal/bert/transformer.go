@@ -8,14 +8,16 @@ import (
 	"infill/models"
 )
 
-// transformer builds the embeddings and the layers. It returns the word embeddings [rows × tokens × width] and the last
-// hidden state at the queries [rows·queries × hidden]. If differentiable is true, it builds the activations from
-// operators with cheap derivatives.
+// transformer builds the embeddings and the layers. It returns the word
+// embeddings [rows × tokens × width] and the last hidden state at the queries
+// [rows·queries × hidden]. If differentiable is true, it builds the activations
+// from operators with cheap derivatives.
 func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidden *onnx.Value) {
 	words = m.Gather(m.weight(m.layout.Words.Name), in.IDs, 0)
 	x := m.embed(words, in)
 	queries := m.Reshape(in.Queries, in.Asked())
-	c, embedded := m.bundle.Config, x
+	c := m.bundle.Config
+	embedded := x
 	for i, layer := range m.layout.Layers {
 		all := span{hidden: x, perRow: in.Tokens}
 		asked := all
@@ -38,15 +40,17 @@ func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidde
 	return words, m.normalize(x, m.layout.FinalNorm)
 }
 
-// span holds the hidden states [rows·perRow × hidden] at perRow positions of every row: at all positions if at is nil,
-// else at the positions in at [rows × perRow].
+// span holds the hidden states [rows·perRow × hidden] at perRow positions of
+// every row: at all positions if at is nil, else at the positions in at [rows ×
+// perRow].
 type span struct {
 	hidden *onnx.Value
 	perRow onnx.Dim
 	at     *onnx.Value
 }
 
-// embed adds the embeddings of positions, segments and tasks to words, and normalises the sum.
+// embed adds the embeddings of positions, segments and tasks to words, and
+// normalises the sum.
 func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	var rest *onnx.Value
 	if t := m.layout.Positions; t.Name != "" {
@@ -77,15 +81,16 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	return x
 }
 
-// layer builds the part of a transformer layer that follows the attention, whose result is context, at the positions in
-// asked. Layer normalisation follows each block.
+// layer builds the part of a transformer layer that follows the attention,
+// whose result is context, at the positions in asked. Layer normalisation
+// follows each block.
 func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differentiable bool) *onnx.Value {
 	c := m.bundle.Config
 	x := m.normalize(m.Add(m.linear(context, l.Mixed, 1, 1), asked.hidden), l.AttentionNorm)
 	var y *onnx.Value
 	if c.Activation == "gelu" && differentiable {
-		// gelu(x) = s(1 + erf s)/√2 with s = x/√2. The matrix products apply the two factors √½, and the derivative
-		// uses erf s again.
+		// gelu(x) = s(1 + erf s)/√2 with s = x/√2. The matrix products apply
+		// the two factors √½, and the derivative uses erf s again.
 		s := m.linear(x, l.Up, 1, math.Sqrt(0.5))
 		y = m.linear(m.Mul(s, m.Add(m.Erf(s), m.Scalar(1))), l.Down, math.Sqrt(0.5), 1)
 	} else {
@@ -94,7 +99,8 @@ func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differe
 	return m.normalize(m.Add(y, x), l.OutputNorm)
 }
 
-// attend builds multi-head attention (Vaswani et al. 2017) up to the output matrix.
+// attend builds multi-head attention (Vaswani et al. 2017) up to the output
+// matrix.
 func (m *builder) attend(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	q := m.split(m.linear(asked.hidden, l.Query, 1, m.scale()), in.Rows, asked.perRow, 0, 2, 1, 3)
 	k := m.split(m.linear(all.hidden, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 3, 1)
@@ -106,13 +112,15 @@ func (m *builder) attend(l models.Layer, all, asked span, in graphs.Rows) *onnx.
 	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 }
 
-// shift moves x [rows × tokens × width] to the left by the given number of positions, and fills up with zeros. It
-// multiplies x by the matrix that has 1 where j = i + by, that is, where 1 − (i + by − j)² is positive.
+// shift moves x [rows × tokens × width] to the left by the given number of
+// positions, and fills up with zeros. It multiplies x by the matrix that has 1
+// where j = i + by, that is, where 1 − (i + by − j)² is positive.
 func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 	if by == 0 {
 		return x
 	}
-	at, one := m.Cast(m.Range(in.Tokens), onnx.Float), onnx.Fixed(1)
+	at := m.Cast(m.Range(in.Tokens), onnx.Float)
+	one := onnx.Fixed(1)
 	distance := m.Sub(m.Add(m.Reshape(at, in.Tokens, one), m.Scalar(float64(by))), m.Reshape(at, one, in.Tokens))
 	return m.MatMul(m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))), x)
 }
@@ -120,16 +128,20 @@ func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 // headSize returns the width of one attention head.
 func (m *builder) headSize() int { return m.bundle.Config.HiddenSize / m.bundle.Config.Heads }
 
-// scale returns the factor 1/√headSize, which keeps attention scores from growing with the size of a head.
+// scale returns the factor 1/√headSize, which keeps attention scores from
+// growing with the size of a head.
 func (m *builder) scale() float64 { return 1 / math.Sqrt(float64(m.headSize())) }
 
-// split reshapes x [rows·perRow × hidden] to [rows perRow heads size], and permutes the dimensions by order.
+// split reshapes x [rows·perRow × hidden] to [rows perRow heads size], and
+// permutes the dimensions by order.
 func (m *builder) split(x *onnx.Value, rows, perRow onnx.Dim, order ...int) *onnx.Value {
-	heads, size := onnx.Fixed(int64(m.bundle.Config.Heads)), onnx.Fixed(int64(m.headSize()))
+	heads := onnx.Fixed(int64(m.bundle.Config.Heads))
+	size := onnx.Fixed(int64(m.headSize()))
 	return m.Transpose(m.Reshape(x, rows, perRow, heads, size), order...)
 }
 
-// join turns x [rows heads perRow size] back into [rows·perRow × hidden], as before split.
+// join turns x [rows heads perRow size] back into [rows·perRow × hidden], as
+// before split.
 func (m *builder) join(x *onnx.Value, rows, perRow onnx.Dim) *onnx.Value {
 	return m.Reshape(m.Transpose(x, 0, 2, 1, 3), rows.Times(perRow), onnx.Fixed(int64(m.bundle.Config.HiddenSize)))
 }

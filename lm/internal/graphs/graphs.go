@@ -1,13 +1,16 @@
-// Package graphs writes the ONNX graphs by which the program runs a masked language model. [Conditionals] computes
-// log-probabilities at chosen positions; [Gradient] also computes the gradient of their sum by word embeddings.
+// Package graphs writes the ONNX graphs by which the program runs a masked
+// language model. [Conditionals] computes log-probabilities at chosen
+// positions; [Gradient] also computes the gradient of their sum by word
+// embeddings.
 //
-// The graphs take rows of token ids. A row is one text in which some slots are masked. A [Model] writes the nodes
-// between ids and log-probabilities.
+// The graphs take rows of token ids. A row is one text in which some slots are
+// masked. A [Model] writes the nodes between ids and log-probabilities.
 package graphs
 
 import "infill/lm/internal/onnx"
 
-// Names of the graphs' inputs and outputs; shapes are in the documentation of [Conditionals] and [Gradient].
+// Names of the graphs' inputs and outputs; shapes are in the documentation of
+// [Conditionals] and [Gradient].
 const (
 	InputIDs            = "ids"
 	InputQueries        = "queries"
@@ -29,19 +32,22 @@ const (
 
 // Model is a masked language model that can be written into a graph.
 type Model interface {
-	// Forward appends the model's forward pass over the rows. It sets Words, Table, State and Seed of the Pass only if
-	// differentiable is true.
+	// Forward appends the model's forward pass over the rows. It sets Words,
+	// Table, State and Seed of the Pass only if differentiable is true.
 	Forward(g *onnx.Graph, rows Rows, differentiable bool) (Pass, error)
 }
 
-// Rows are texts of one length, or padded to one length. All have the same number of queried positions.
+// Rows are texts of one length, or padded to one length. All have the same
+// number of queried positions.
 type Rows struct {
 	IDs     *onnx.Value // [rows × tokens]
 	Queries *onnx.Value // [rows × queries]: r·tokens + position, for row r
 	Targets *onnx.Value // [rows·queries × 1], one token for each query
-	// Separator is the token that ends the first text of a pair; segment 1 begins after it. If 0, all is segment 0.
+	// Separator is the token that ends the first text of a pair; segment 1
+	// begins after it. If 0, all is segment 0.
 	Separator int
-	// [rows × 1 × 1 × tokens], added to attention scores: very small at padding, else 0; nil without padding
+	// [rows × 1 × 1 × tokens], added to attention scores: very small at
+	// padding, else 0; nil without padding
 	Bias *onnx.Value
 
 	Rows, Tokens, PerRow onnx.Dim
@@ -50,7 +56,8 @@ type Rows struct {
 // Asked returns the number of queries of all rows together.
 func (r Rows) Asked() onnx.Dim { return r.Rows.Times(r.PerRow) }
 
-// Second returns 0 for the tokens up to the first separator of each row, and 1 for those after it [rows × tokens].
+// Second returns 0 for the tokens up to the first separator of each row, and 1
+// for those after it [rows × tokens].
 func (r Rows) Second(g *onnx.Graph) *onnx.Value {
 	one := onnx.Fixed(1)
 	distance := g.Sub(g.Cast(g.Reshape(r.IDs, r.Rows, one, r.Tokens), onnx.Float), g.Scalar(float64(r.Separator)))
@@ -68,12 +75,14 @@ type Pass struct {
 	LogProbability *onnx.Value // [rows·queries × vocabulary], nats
 	Table          *onnx.Value // the word embeddings [vocabulary × width]
 	Words          *onnx.Value // the row of Table for each token of the texts [rows × tokens × width]
-	// State is the value from which log-probabilities are computed. Seed is the derivative of the sum of the targets'
-	// log-probabilities with respect to State.
+	// State is the value from which log-probabilities are computed. Seed is the
+	// derivative of the sum of the targets' log-probabilities with respect to
+	// State.
 	State, Seed *onnx.Value
 }
 
-// Conditionals builds the graph of log-probabilities. Its inputs, all int64, are
+// Conditionals builds the graph of log-probabilities. Its inputs, all int64,
+// are
 //
 //	ids         [rows × tokens]     token ids, no padding
 //	queries     [rows × queries]    r·tokens + position, for positions of row r
@@ -92,7 +101,8 @@ func Conditionals(name string, m Model) (*onnx.Graph, error) {
 	return g, err
 }
 
-// PaddedConditionals is [Conditionals] of rows that may end in padding. It has one more input, int64:
+// PaddedConditionals is [Conditionals] of rows that may end in padding. It has
+// one more input, int64:
 //
 //	lengths  [rows]  tokens of each row, padding left out
 func PaddedConditionals(name string, m Model) (*onnx.Graph, error) {
@@ -101,7 +111,8 @@ func PaddedConditionals(name string, m Model) (*onnx.Graph, error) {
 	return g, err
 }
 
-// conditionals appends the inputs and outputs of [Conditionals]. In between, it calls more, which may add inputs.
+// conditionals appends the inputs and outputs of [Conditionals]. In between, it
+// calls more, which may add inputs.
 func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows), padded bool) (Rows, Pass, error) {
 	r := Rows{Rows: rows, Tokens: onnx.Symbol("tokens"), PerRow: onnx.Symbol("queries")}
 	r.IDs = g.Input(InputIDs, onnx.Int64, rows, r.Tokens)
@@ -125,8 +136,8 @@ func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows), padded
 	return r, p, g.Err()
 }
 
-// bias returns 0 where a row has a token and −1e9 or less at padding. The result is meant to be added to attention
-// scores.
+// bias returns 0 where a row has a token and −1e9 or less at padding. The
+// result is meant to be added to attention scores.
 func bias(g *onnx.Graph, r Rows, lengths *onnx.Value) *onnx.Value {
 	one := onnx.Fixed(1)
 	at := g.Cast(g.Reshape(g.Range(r.Tokens), one, one, one, r.Tokens), onnx.Float)
@@ -135,8 +146,8 @@ func bias(g *onnx.Graph, r Rows, lengths *onnx.Value) *onnx.Value {
 	return g.Mul(beyond, g.Scalar(-1e9))
 }
 
-// backward appends the derivative of the sum of the targets' log-probabilities with respect to the embeddings of the
-// words, [rows·tokens × width].
+// backward appends the derivative of the sum of the targets' log-probabilities
+// with respect to the embeddings of the words, [rows·tokens × width].
 func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
 	gradients, err := g.Differentiate([]*onnx.Value{p.State}, []*onnx.Value{p.Seed}, []*onnx.Value{p.Words})
 	if err != nil {
@@ -145,12 +156,14 @@ func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
 	return g.Reshape(gradients[0], r.Rows.Times(r.Tokens), p.Table.Shape[1]), nil
 }
 
-// Gradient builds the graph of [Conditionals] with a backward pass. Its rows come in groups: rows = chains·terms, chain
-// by chain. For every chain c and slot j the graph computes
+// Gradient builds the graph of [Conditionals] with a backward pass. Its rows
+// come in groups: rows = chains·terms, chain by chain. For every chain c and
+// slot j the graph computes
 //
 //	Σ_t Σ_q weights[c, t, j] · ∂ log f(target)/∂(embedding at slot j of row (c, t)) · E_v
 //
-// which is the part of ∂U/∂θ_j[v] that goes through the context (E is the word embedding matrix). Further inputs:
+// which is the part of ∂U/∂θ_j[v] that goes through the context (E is the word
+// embedding matrix). Further inputs:
 //
 //	slots            int64    [chains·terms × slots]      r·tokens + position
 //	weights          float32  [chains × terms × slots × 1]
@@ -163,7 +176,9 @@ func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
 //	gradient            [chosen slots × vocabulary]
 func Gradient(name string, m Model) (*onnx.Graph, error) {
 	g := onnx.New(name + " gradient")
-	chains, terms, slots := onnx.Symbol("chains"), onnx.Symbol("terms"), onnx.Symbol("slots")
+	chains := onnx.Symbol("chains")
+	terms := onnx.Symbol("terms")
+	slots := onnx.Symbol("slots")
 	var at, weights, candidates, chosen *onnx.Value
 	r, p, err := conditionals(g, m, chains.Times(terms), func(r Rows) {
 		at = g.Input(InputSlots, onnx.Int64, r.Rows, slots)

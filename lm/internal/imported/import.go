@@ -17,8 +17,9 @@ import (
 	"infill/models"
 )
 
-// Settings makes the config.json of the graph in file. tokenizer is the folder with the tokenizer's files. positions is
-// the longest text in tokens; if 0, Settings reads it from config.json or tokenizer_config.json in tokenizer.
+// Settings makes the config.json of the graph in file. tokenizer is the folder
+// with the tokenizer's files. positions is the longest text in tokens; if 0,
+// Settings reads it from config.json or tokenizer_config.json in tokenizer.
 func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	name := filepath.Base(file)
 	m, err := open(file)
@@ -64,7 +65,8 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 		}
 	}
 	if _, err := graphs.Gradient("trial", m); err != nil {
-		c.Gradient, c.NoGradient = false, strings.TrimPrefix(err.Error(), "onnx: ")
+		c.Gradient = false
+		c.NoGradient = strings.TrimPrefix(err.Error(), "onnx: ")
 	}
 	return c, nil
 }
@@ -96,14 +98,16 @@ func readSettings(dir string) (given, error) {
 			return g, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 		}
 	}
-	if g.segments = min(g.Segments, 2); strings.Contains(g.ModelType, "roberta") {
+	g.segments = min(g.Segments, 2)
+	if strings.Contains(g.ModelType, "roberta") {
 		g.segments = min(g.Segments, 1)
 	}
 	switch {
 	case g.Positions > 0:
 		g.positions = g.Positions
 		if strings.Contains(g.ModelType, "roberta") {
-			// RoBERTa's first position comes after the number of the padding token.
+			// RoBERTa's first position comes after the number of the padding
+			// token.
 			g.positions -= g.Padding + 1
 		}
 	case g.Longest > 0 && g.Longest < 1<<20: // exporters write 1e30 for "no limit"

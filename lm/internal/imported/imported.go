@@ -1,9 +1,11 @@
-// Package imported puts masked language models that others have exported as ONNX graphs into graphs of package graphs,
-// with derivatives if asked.
+// Package imported puts masked language models that others have exported as
+// ONNX graphs into graphs of package graphs, with derivatives if asked.
 //
-// The exported graph takes token ids, and perhaps a mask of attended positions, segments and positions, and gives the
-// logits of every token at every position. A model whose operators cannot be differentiated still has
-// log-probabilities, and serves every sampler that needs no gradient through the context.
+// The exported graph takes token ids, and perhaps a mask of attended positions,
+// segments and positions, and gives the logits of every token at every
+// position. A model whose operators cannot be differentiated still has
+// log-probabilities, and serves every sampler that needs no gradient through
+// the context.
 package imported
 
 import (
@@ -20,7 +22,8 @@ import (
 	"infill/models"
 )
 
-// Model is an exported graph that has the inputs and outputs of a masked language model.
+// Model is an exported graph that has the inputs and outputs of a masked
+// language model.
 type Model struct {
 	*onnx.Model
 	path       string
@@ -31,19 +34,22 @@ type Model struct {
 
 var _ graphs.Model = (*Model)(nil)
 
-// Open reads the graph of a bundle. separator has no effect if the model knows one segment.
+// Open reads the graph of a bundle. separator has no effect if the model knows
+// one segment.
 func Open(b *models.Bundle, separator int) (*Model, error) {
 	m, err := open(b.Graph)
 	if err != nil {
 		return nil, err
 	}
-	if m.vocabulary = b.Config.VocabularySize; b.Config.Segments > 1 {
+	m.vocabulary = b.Config.VocabularySize
+	if b.Config.Segments > 1 {
 		m.separator = separator
 	}
 	return m, nil
 }
 
-// Forward implements graphs.Model. If an operator has no derivative, the error is a *onnx.NoRuleError.
+// Forward implements graphs.Model. If an operator has no derivative, the error
+// is a *onnx.NoRuleError.
 func (m *Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
 	logits, err := m.logits(g, in)
 	if err != nil {
@@ -83,7 +89,8 @@ func open(path string) (*Model, error) {
 	return m, nil
 }
 
-// meanings maps the names that exporters give to inputs to what the inputs mean.
+// meanings maps the names that exporters give to inputs to what the inputs
+// mean.
 func meanings() map[string]string {
 	return map[string]string{
 		"input_ids": "ids", "ids": "ids", "input": "ids",
@@ -93,7 +100,8 @@ func meanings() map[string]string {
 	}
 }
 
-// check refuses graphs whose inputs or outputs are not those of a masked language model.
+// check refuses graphs whose inputs or outputs are not those of a masked
+// language model.
 func (m *Model) check() error {
 	var ids bool
 	for _, v := range m.Inputs {
@@ -130,7 +138,8 @@ func (m *Model) check() error {
 	return nil
 }
 
-// logits returns the exported graph's logits at the queried positions [queries × vocabulary].
+// logits returns the exported graph's logits at the queried positions [queries
+// × vocabulary].
 func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	filled := func(x int64) *onnx.Value {
 		one := onnx.Ints([]int64{1}, x)
@@ -146,7 +155,8 @@ func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 		case "mask": // all ones, as rows have no padding
 			x = filled(1)
 		case "segments":
-			if x = filled(0); m.separator > 0 {
+			x = filled(0)
+			if m.separator > 0 {
 				in.Separator = m.separator
 				x = in.Second(g)
 			}
@@ -167,7 +177,8 @@ func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	return g.At(logits, in.Rows.Times(in.Tokens), onnx.Fixed(int64(m.vocabulary)), queries), nil
 }
 
-// columns sets m.vocabulary if it is 0, and returns an error if the shape of the logits disagrees with it.
+// columns sets m.vocabulary if it is 0, and returns an error if the shape of
+// the logits disagrees with it.
 func (m *Model) columns(logits *onnx.Value) error {
 	found := 0
 	if s := m.output.Shape; len(s) == 3 && s[2] > 0 {
@@ -190,7 +201,8 @@ func (m *Model) columns(logits *onnx.Value) error {
 	return nil
 }
 
-// words finds the word embeddings: the only Gather from a constant table at ids. It returns table and gathered rows.
+// words finds the word embeddings: the only Gather from a constant table at
+// ids. It returns table and gathered rows.
 func (m *Model) words(g *onnx.Graph, ids *onnx.Value) (table, words *onnx.Value, err error) {
 	var found []*onnx.Node
 	for _, n := range g.Nodes {

@@ -13,7 +13,8 @@ func (g *Graph) Cast(x *Value, to DType) *Value {
 	return g.op("Cast", []*Value{x}, Attribute{"to", int64(to)})
 }
 
-// op appends an operator of the ONNX standard with one output. If the inputs do not fit it, the graph fails.
+// op appends an operator of the ONNX standard with one output. If the inputs do
+// not fit it, the graph fails.
 func (g *Graph) op(op string, inputs []*Value, attributes ...Attribute) *Value {
 	out := g.Apply(op, 1, inputs, attributes...)[0]
 	if out.Unranked {
@@ -47,7 +48,8 @@ func (g *Graph) Tanh(x *Value) *Value { return g.of("Tanh", x) }
 // Relu returns max(x, 0).
 func (g *Graph) Relu(x *Value) *Value { return g.of("Relu", x) }
 
-// Gelu returns xΦ(x), Φ the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016).
+// Gelu returns xΦ(x), Φ the normal distribution function, or its tanh
+// approximation (Hendrycks and Gimpel 2016).
 func (g *Graph) Gelu(x *Value, tanh bool) *Value {
 	if tanh {
 		return g.op("Gelu", []*Value{x}, Attribute{"approximate", "tanh"})
@@ -67,7 +69,8 @@ func (g *Graph) Mul(a, b *Value) *Value { return g.of("Mul", a, b) }
 // Div returns the elementwise quotient a/b, broadcast.
 func (g *Graph) Div(a, b *Value) *Value { return g.of("Div", a, b) }
 
-// Mod returns the remainder of a divided by b, whole numbers. The remainder has the sign of b.
+// Mod returns the remainder of a divided by b, whole numbers. The remainder has
+// the sign of b.
 func (g *Graph) Mod(a, b *Value) *Value { return g.of("Mod", a, b) }
 
 // Range returns the whole numbers from 0 to n−1.
@@ -76,16 +79,19 @@ func (g *Graph) Range(n Dim) *Value {
 	return g.node("Range", Int64, Shape{n}, []*Value{scalar(g.Ints(0)), scalar(g.Sizes(Shape{n})), scalar(g.Ints(1))})
 }
 
-// MatMul returns the matrix product over the last two dimensions of a and b; the leading dimensions broadcast.
+// MatMul returns the matrix product over the last two dimensions of a and b;
+// the leading dimensions broadcast.
 func (g *Graph) MatMul(a, b *Value) *Value { return g.of("MatMul", a, b) }
 
-// GemmOptions are the parameters of [Graph.Gemm]. If Alpha or Beta is 0, Gemm takes it as 1.
+// GemmOptions are the parameters of [Graph.Gemm]. If Alpha or Beta is 0, Gemm
+// takes it as 1.
 type GemmOptions struct {
 	Alpha, Beta    float64
 	TransA, TransB bool
 }
 
-// Gemm returns Alpha·op(a)·op(b) + Beta·c for matrices a and b, where op may transpose. c broadcasts and may be nil.
+// Gemm returns Alpha·op(a)·op(b) + Beta·c for matrices a and b, where op may
+// transpose. c broadcasts and may be nil.
 func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 	inputs := []*Value{a, b}
 	if c != nil {
@@ -104,7 +110,8 @@ func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 	return g.op("Gemm", inputs, attributes...)
 }
 
-// Transpose permutes the dimensions: output dimension i is input dimension order[i].
+// Transpose permutes the dimensions: output dimension i is input dimension
+// order[i].
 func (g *Graph) Transpose(x *Value, order ...int) *Value {
 	return g.op("Transpose", []*Value{x}, Attribute{"perm", int64s(order)})
 }
@@ -128,7 +135,8 @@ func (g *Graph) swapLast(x *Value) *Value {
 	return g.Transpose(x, order...)
 }
 
-// size returns the size of a symbol, an int64 tensor of shape [1], read off a value with the symbol as a dimension.
+// size returns the size of a symbol, an int64 tensor of shape [1], read off a
+// value with the symbol as a dimension.
 func (g *Graph) size(symbol string) *Value {
 	key := "size of " + symbol
 	if v, ok := g.made[key]; ok {
@@ -152,8 +160,8 @@ func (g *Graph) Sizes(s Shape) *Value {
 	return g.target(s, -1)
 }
 
-// target returns s as a shape tensor. The dimension at index inferred, if that is not negative, is written as −1, so
-// that the operator infers it.
+// target returns s as a shape tensor. The dimension at index inferred, if that
+// is not negative, is written as −1, so that the operator infers it.
 func (g *Graph) target(s Shape, inferred int) *Value {
 	key := fmt.Sprint("target", s, inferred)
 	if v, ok := g.made[key]; ok {
@@ -197,9 +205,10 @@ func (g *Graph) Reshape(x *Value, s ...Dim) *Value {
 	if slices.Equal(x.Shape, shape) {
 		return x
 	}
-	// 0 keeps a dimension, and −1 takes all remaining elements. With these, most shapes need no arithmetic when the
-	// graph runs.
-	sizes, open := make([]int64, len(s)), []int{}
+	// 0 keeps a dimension, and −1 takes all remaining elements. With these,
+	// most shapes need no arithmetic when the graph runs.
+	sizes := make([]int64, len(s))
+	open := []int{}
 	for i, d := range s {
 		n, fixed := d.Size()
 		switch {
@@ -227,7 +236,8 @@ func (g *Graph) Concat(axis int, parts ...*Value) *Value {
 	return g.op("Concat", parts, Attribute{"axis", int64(axis)})
 }
 
-// Expand repeats x along dimensions of size 1, and adds dimensions in front, until the result has shape s.
+// Expand repeats x along dimensions of size 1, and adds dimensions in front,
+// until the result has shape s.
 func (g *Graph) Expand(x *Value, s Shape) *Value {
 	if out, ok := broadcast(x.Shape, s); !ok || !slices.Equal(out, s) {
 		g.fail("Expand: %s does not broadcast to %s", x, s)
@@ -241,7 +251,8 @@ func (g *Graph) Prefix(x *Value, n Dim) *Value {
 	return g.node("Slice", x.DType, s, []*Value{x, g.Ints(0), g.Sizes(Shape{n}), g.Ints(0)})
 }
 
-// Gather takes the entries of x at indices along axis. In the result, the dimensions of indices replace that axis.
+// Gather takes the entries of x at indices along axis. In the result, the
+// dimensions of indices replace that axis.
 func (g *Graph) Gather(x, indices *Value, axis int) *Value {
 	if axis == 0 {
 		return g.op("Gather", []*Value{x, indices})
@@ -249,7 +260,8 @@ func (g *Graph) Gather(x, indices *Value, axis int) *Value {
 	return g.op("Gather", []*Value{x, indices}, Attribute{"axis", int64(axis)})
 }
 
-// GatherElements takes x[i][indices[i][j]] if x is a matrix and axis is 1, and likewise along any other axis.
+// GatherElements takes x[i][indices[i][j]] if x is a matrix and axis is 1, and
+// likewise along any other axis.
 func (g *Graph) GatherElements(x, indices *Value, axis int) *Value {
 	return g.op("GatherElements", []*Value{x, indices}, Attribute{"axis", int64(axis)})
 }
@@ -259,16 +271,16 @@ func (g *Graph) Zeros(s Shape) *Value {
 	return g.node("ConstantOfShape", Float, s, []*Value{g.Sizes(s)})
 }
 
-// ScatterAdd returns x with updates added to the rows that indices names. It is the transpose of [Graph.Gather] along
-// the first axis.
+// ScatterAdd returns x with updates added to the rows that indices names. It is
+// the transpose of [Graph.Gather] along the first axis.
 func (g *Graph) ScatterAdd(x, indices, updates *Value) *Value {
 	return g.node("ScatterND", x.DType, x.Shape,
 		[]*Value{x, g.Reshape(indices, append(slices.Clone(indices.Shape), Fixed(1))...), updates},
 		Attribute{"reduction", "add"})
 }
 
-// ScatterElements returns x with updates added to the elements that indices names along axis. It is the transpose of
-// [Graph.GatherElements].
+// ScatterElements returns x with updates added to the elements that indices
+// names along axis. It is the transpose of [Graph.GatherElements].
 func (g *Graph) ScatterElements(x, indices, updates *Value, axis int) *Value {
 	return g.node("ScatterElements", x.DType, x.Shape, []*Value{x, indices, updates},
 		Attribute{"axis", int64(axis)}, Attribute{"reduction", "add"})
@@ -284,8 +296,9 @@ func (g *Graph) LogSoftmax(x *Value) *Value {
 	return g.op("LogSoftmax", []*Value{x}, Attribute{"axis", int64(-1)})
 }
 
-// LayerNormalization normalises x along the last axis to mean 0 and variance 1, multiplies by scale and adds bias,
-// which may be nil (Ba, Kiros and Hinton 2016).
+// LayerNormalization normalises x along the last axis to mean 0 and variance 1,
+// multiplies by scale and adds bias, which may be nil (Ba, Kiros and Hinton
+// 2016).
 func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Value {
 	inputs := []*Value{x, scale}
 	if bias != nil {
@@ -294,12 +307,14 @@ func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Valu
 	return g.op("LayerNormalization", inputs, Attribute{"axis", int64(-1)}, Attribute{"epsilon", float32(epsilon)})
 }
 
-// ReduceSum sums x over axes, none negative. If keep is true, these axes stay as dimensions of size 1.
+// ReduceSum sums x over axes, none negative. If keep is true, these axes stay
+// as dimensions of size 1.
 func (g *Graph) ReduceSum(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceSum", x, keep, axes)
 }
 
-// ReduceMean does what [Graph.ReduceSum] does, and divides each sum by the number of its elements.
+// ReduceMean does what [Graph.ReduceSum] does, and divides each sum by the
+// number of its elements.
 func (g *Graph) ReduceMean(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceMean", x, keep, axes)
 }

@@ -16,7 +16,8 @@ import (
 	"infill/internal/wire"
 )
 
-// Model is an ONNX model as read from a file, with all names. [Graph.Inline] makes it part of a graph.
+// Model is an ONNX model as read from a file, with all names. [Graph.Inline]
+// makes it part of a graph.
 type Model struct {
 	Producer string
 	IR       int64
@@ -29,8 +30,8 @@ type Model struct {
 	functions map[string]bool // operators that the model itself defines, as domain.name
 }
 
-// ModelValue is an input or an output as a model declares it. In Shape, −1 is a dimension that is not fixed. A nil
-// Shape is unknown.
+// ModelValue is an input or an output as a model declares it. In Shape, −1 is a
+// dimension that is not fixed. A nil Shape is unknown.
 type ModelValue struct {
 	Name  string
 	DType DType
@@ -61,10 +62,12 @@ const (
 // decoder reads the messages of the named file.
 type decoder struct{ file string }
 
-// Decode reads an ONNX model of size bytes. file is the name of that file in the graph. Decode locates weights without
-// reading them: constants of more than a few kilobytes stay in the file, or in the external files that the model
-// names. Decode checks every length before it allocates memory. The error names the first part that cannot be run, such
-// as an operator that holds a graph, or a sparse constant.
+// Decode reads an ONNX model of size bytes. file is the name of that file in
+// the graph. Decode locates weights without reading them: constants of more
+// than a few kilobytes stay in the file, or in the external files that the
+// model names. Decode checks every length before it allocates memory. The error
+// names the first part that cannot be run, such as an operator that holds a
+// graph, or a sparse constant.
 func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	d := decoder{file}
 	m := &Model{Opsets: map[string]int64{}, functions: map[string]bool{}}
@@ -77,12 +80,14 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 			return d.graph(f, m)
 		},
 		8: func(f wire.Field) error {
-			domain, version := "", int64(0)
+			domain := ""
+			version := int64(0)
 			err := f.Message(wire.Fields{1: wire.Text(&domain), 2: wire.Int(&version)})
 			m.Opsets[standard(domain)] = version
 			return err
 		},
-		// Field 25 is a function that the model defines. Only the name matters: exporters leave many functions unused.
+		// Field 25 is a function that the model defines. Only the name matters:
+		// exporters leave many functions unused.
 		25: func(f wire.Field) error {
 			var name, domain string
 			err := f.Message(wire.Fields{1: wire.Text(&name), 10: wire.Text(&domain)})
@@ -99,7 +104,8 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	return m, nil
 }
 
-// standard returns "" for "ai.onnx", the second name of the standard's domain, and other domains unchanged.
+// standard returns "" for "ai.onnx", the second name of the standard's domain,
+// and other domains unchanged.
 func standard(domain string) string {
 	if domain == "ai.onnx" {
 		return ""
@@ -194,7 +200,8 @@ func (d decoder) attribute(f wire.Field) (Attribute, error) {
 		1: wire.Text(&a.Name), 2: wire.Bits(&float), 3: wire.Int(&integer), 4: text, 9: text, 20: wire.Int(&kind),
 		5: func(f wire.Field) error {
 			c, err := d.tensor(f)
-			if tensor = &c.tensor; err == nil && tensor.At != nil {
+			tensor = &c.tensor
+			if err == nil && tensor.At != nil {
 				err = errors.New("the tensor is too large for an attribute")
 			}
 			return err
@@ -219,7 +226,8 @@ func (d decoder) attribute(f wire.Field) (Attribute, error) {
 	}
 	values := map[uint64]any{attributeFloat: math.Float32frombits(float), attributeInt: integer,
 		attributeTensor: tensor, attributeFloats: floats, attributeInts: ints, attributeStrings: texts}
-	if a.Value = values[kind]; a.Value == nil {
+	a.Value = values[kind]
+	if a.Value == nil {
 		return a, fmt.Errorf("attributes of type %d are not read", kind)
 	}
 	return a, nil
@@ -277,8 +285,9 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	return c, err
 }
 
-// typed reads the elements from the fields for typed data, and returns them as raw data. They need a pass of their own,
-// because in a file the data can precede their type.
+// typed reads the elements from the fields for typed data, and returns them as
+// raw data. They need a pass of their own, because in a file the data can
+// precede their type.
 func (t Tensor) typed(f wire.Field, bytes int64) (content []byte, err error) {
 	size := t.DType.size()
 	data := func(kind protowire.Type) func(wire.Field) error {
@@ -315,10 +324,12 @@ func (t Tensor) bytes() (int64, error) {
 	return n, nil
 }
 
-// externalLocation reads, from the entries of a constant, where its data are in another file.
+// externalLocation reads, from the entries of a constant, where its data are in
+// another file.
 func externalLocation(entries map[string]string, bytes int64) (*Location, error) {
 	l := &Location{File: entries["location"], Length: bytes}
-	// The path comes from a file that anyone may have written, so it must not leave the model's folder.
+	// The path comes from a file that anyone may have written, so it must not
+	// leave the model's folder.
 	if l.File == "" || path.IsAbs(l.File) || strings.ContainsAny(l.File, "\\:\x00") || path.Clean(l.File) != l.File ||
 		strings.HasPrefix(l.File, "..") {
 		return nil, fmt.Errorf("external file %.100q is not a path beside the model", l.File)
@@ -341,8 +352,9 @@ func externalLocation(entries map[string]string, bytes int64) (*Location, error)
 	return l, nil
 }
 
-// Files returns the external files that hold the model's constants, each with the number of bytes that it must have at
-// least. file, the model's own, is left out.
+// Files returns the external files that hold the model's constants, each with
+// the number of bytes that it must have at least. file, the model's own, is
+// left out.
 func (m *Model) Files(file string) map[string]int64 {
 	files := map[string]int64{}
 	for _, c := range m.constants {
@@ -353,7 +365,8 @@ func (m *Model) Files(file string) map[string]int64 {
 	return files
 }
 
-// value reads a ValueInfoProto message. For a sequence or a map it returns no type, so a later use of it fails.
+// value reads a ValueInfoProto message. For a sequence or a map it returns no
+// type, so a later use of it fails.
 func value(f wire.Field) (ModelValue, error) {
 	var v ModelValue
 	dimension := func(f wire.Field) error {

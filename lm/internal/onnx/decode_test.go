@@ -22,7 +22,8 @@ import (
 
 const fixtures = "../../../testdata/import"
 
-// exports are the fixtures, as common exporters write them; lm's TestImportedEnergyAndGradient runs them.
+// exports are the fixtures, as common exporters write them; lm's
+// TestImportedEnergyAndGradient runs them.
 var exports = []string{"eager-11.onnx", "sdpa-14.onnx", "eager-17.onnx", "ids-18.onnx", "external-14.onnx",
 	"dynamo-18.onnx", "float16-11.onnx"}
 
@@ -35,8 +36,8 @@ func decodeFile(t testing.TB, path string) *onnx.Model {
 	return m
 }
 
-// The graphs are read and differentiated with the shape of what they compute, and leave no dimension to be found out by
-// the run.
+// The graphs are read and differentiated with the shape of what they compute,
+// and leave no dimension to be found out by the run.
 func TestExportersGraphs(t *testing.T) {
 	for _, file := range exports {
 		t.Run(file, func(t *testing.T) {
@@ -251,7 +252,8 @@ func TestInlineRefuses(t *testing.T) {
 	}
 }
 
-// Sizes and steps that a file can hold, and no model has, end no program and give no wrong shape.
+// Sizes and steps that a file can hold, and no model has, end no program and
+// give no wrong shape.
 func TestOddNumbers(t *testing.T) {
 	g := onnx.New("odd")
 	list := ints(g, 1, 2, 3)
@@ -272,7 +274,8 @@ func TestOddNumbers(t *testing.T) {
 	}
 }
 
-// An operator that is not known passes through; what depends on it has no gradient, and the error names it.
+// An operator that is not known passes through; what depends on it has no
+// gradient, and the error names it.
 func TestUnknownOperatorPassesThrough(t *testing.T) {
 	model := encodedModel(17,
 		field(1, named(4, "Strange"), named(7, "com.example"), named(1, "x"), named(2, "h")),
@@ -300,8 +303,8 @@ func TestUnknownOperatorPassesThrough(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, the graph is read, inlined and differentiated, or refused in one line, within 64 MiB and a
-// multiple of their size.
+// Whatever the bytes are, the graph is read, inlined and differentiated, or
+// refused in one line, within 64 MiB and a multiple of their size.
 func FuzzDecode(f *testing.F) {
 	for _, file := range exports {
 		content := check.Must(os.ReadFile(filepath.Join(fixtures, file)))(f)

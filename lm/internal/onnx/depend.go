@@ -8,7 +8,8 @@ func (g *Graph) Constantly(v *Value) bool { return !g.varying()[v] }
 // varying returns the set of all values that depend on inputs of the graph.
 func (g *Graph) varying() map[*Value]bool { return g.dependent(g.Inputs) }
 
-// dependent returns the set of the given values and of all values that depend on them.
+// dependent returns the set of the given values and of all values that depend
+// on them.
 func (g *Graph) dependent(values []*Value) map[*Value]bool {
 	depends := map[*Value]bool{}
 	for _, v := range values {
@@ -24,7 +25,8 @@ func (g *Graph) dependent(values []*Value) map[*Value]bool {
 	return depends
 }
 
-// Origin returns the value from which v takes its numbers: it follows casts and copies back to their input.
+// Origin returns the value from which v takes its numbers: it follows casts and
+// copies back to their input.
 func (g *Graph) Origin(v *Value) *Value {
 	for {
 		n := v.from
@@ -35,23 +37,27 @@ func (g *Graph) Origin(v *Value) *Value {
 	}
 }
 
-// At returns the rows of x [… × columns] at the given places [places × columns]. A place is the index of a row of x
-// when all leading dimensions are flattened into one. If x is a matrix product with a constant, and perhaps a constant
-// is added, At multiplies only the rows at the places, because the output of a vocabulary head is far larger than its
-// input.
+// At returns the rows of x [… × columns] at the given places [places ×
+// columns]. A place is the index of a row of x when all leading dimensions are
+// flattened into one. If x is a matrix product with a constant, and perhaps a
+// constant is added, At multiplies only the rows at the places, because the
+// output of a vocabulary head is far larger than its input.
 func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
-	varying, bias := g.varying(), x.from
+	varying := g.varying()
+	bias := x.from
 	var shift *Value
 	product := bias
 	if bias != nil && bias.Domain == "" && bias.Op == "Add" {
 		for i, v := range bias.Inputs {
 			if !varying[v] && !v.Unranked && len(v.Shape) == 1 {
-				shift, product = v, bias.Inputs[1-i].from
+				shift = v
+				product = bias.Inputs[1-i].from
 			}
 		}
 	}
 	if product != nil && product.Domain == "" && product.Op == "MatMul" {
-		h, w := product.Inputs[0], product.Inputs[1]
+		h := product.Inputs[0]
+		w := product.Inputs[1]
 		if !varying[w] && !h.Unranked && len(h.Shape) == 3 && len(w.Shape) == 2 && w.Shape[1] == columns &&
 			h.Shape[:2].product() == rows {
 			y := g.MatMul(g.Gather(g.Reshape(h, rows, h.Shape[2]), places, 0), w)

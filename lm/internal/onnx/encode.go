@@ -11,14 +11,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// These are the versions of the written format. Opset 20 introduced Gelu, and needs at least IR version 9.
+// These are the versions of the written format. Opset 20 introduced Gelu, and
+// needs at least IR version 9.
 const (
 	irVersion    = 9
 	opsetVersion = 20
 )
 
-// Encode returns the graph as a serialised ONNX ModelProto (onnx.proto). It leaves out nodes that no output depends on.
-// If the graph was built with mistakes, Encode returns the first as the error.
+// Encode returns the graph as a serialised ONNX ModelProto (onnx.proto). It
+// leaves out nodes that no output depends on. If the graph was built with
+// mistakes, Encode returns the first as the error.
 func (g *Graph) Encode() ([]byte, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -61,7 +63,8 @@ func (g *Graph) Encode() ([]byte, error) {
 	return model, nil
 }
 
-// live returns, in order, the nodes that the outputs depend on, and the set of the values that these nodes read.
+// live returns, in order, the nodes that the outputs depend on, and the set of
+// the values that these nodes read.
 func (g *Graph) live() (nodes []*Node, used map[*Value]bool) {
 	used = map[*Value]bool{}
 	for _, v := range g.Outputs {

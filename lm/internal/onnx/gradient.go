@@ -6,12 +6,15 @@ import (
 	"slices"
 )
 
-// Differentiate appends the reverse-mode derivative of outputs by wrt. Result i has the shape of wrt[i] and is
+// Differentiate appends the reverse-mode derivative of outputs by wrt. Result i
+// has the shape of wrt[i] and is
 //
 //	Σ_k seeds[k] · ∂outputs[k]/∂wrt[i]
 //
-// seeds[k] has the shape of outputs[k]. Values that do not depend on wrt, such as weights, cost nothing. An output that
-// does not depend on wrt[i] adds zeros. If an operator between wrt and outputs has no rule, the error names it.
+// seeds[k] has the shape of outputs[k]. Values that do not depend on wrt, such
+// as weights, cost nothing. An output that does not depend on wrt[i] adds
+// zeros. If an operator between wrt and outputs has no rule, the error names
+// it.
 func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	if len(outputs) != len(seeds) {
 		return nil, fmt.Errorf("onnx: %d outputs with %d seeds", len(outputs), len(seeds))
@@ -26,7 +29,8 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	for i := len(forward) - 1; i >= 0; i-- {
 		n := forward[i]
 		dy := b.cotangents[n.Outputs[0]]
-		// The rule of a Split reads the cotangents of all outputs, all other rules only that of the first.
+		// The rule of a Split reads the cotangents of all outputs, all other
+		// rules only that of the first.
 		further := slices.ContainsFunc(n.Outputs[1:], func(v *Value) bool { return b.cotangents[v] != nil })
 		if dy == nil && !further {
 			continue
@@ -40,20 +44,23 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 				return nil, g.unknown(v)
 			}
 		}
-		if rule(b, n, dy); b.refused != nil {
+		rule(b, n, dy)
+		if b.refused != nil {
 			return nil, fmt.Errorf("onnx: derivative of %s (%s): %w", n.Op, n.Outputs[0].Name, b.refused)
 		}
 	}
 	gradients := make([]*Value, len(wrt))
 	for i, v := range wrt {
-		if gradients[i] = b.cotangents[v]; gradients[i] == nil {
+		gradients[i] = b.cotangents[v]
+		if gradients[i] == nil {
 			gradients[i] = g.Zeros(v.Shape)
 		}
 	}
 	return gradients, g.err
 }
 
-// unknown returns an error that names the operator for which the shape or the type of v is not known.
+// unknown returns an error that names the operator for which the shape or the
+// type of v is not known.
 func (g *Graph) unknown(v *Value) error {
 	for {
 		n := v.from
@@ -88,7 +95,8 @@ type backward struct {
 	refused    error             // why the last node has no derivative
 }
 
-// refuse records why a node has no derivative. Of several reasons, the first stays.
+// refuse records why a node has no derivative. Of several reasons, the first
+// stays.
 func (b *backward) refuse(format string, arguments ...any) {
 	b.refused = cmp.Or(b.refused, fmt.Errorf(format, arguments...))
 }

@@ -33,7 +33,8 @@ var dtypes = map[DType]struct {
 	Bool: {"bool", 1}, Float16: {"float16", 2}, Double: {"double", 8}, BFloat16: {"bfloat16", 2},
 }
 
-// size returns the number of bytes of an element, or 0 for types that this package does not know.
+// size returns the number of bytes of an element, or 0 for types that this
+// package does not know.
 func (t DType) size() int64 { return dtypes[t].size }
 
 func (t DType) String() string { return cmp.Or(dtypes[t].name, fmt.Sprintf("type %d", int32(t))) }
@@ -43,7 +44,8 @@ type Value struct {
 	Name  string
 	DType DType
 	Shape Shape
-	// Unranked is true if the shape is unknown, as for the output of an operator that this package does not know.
+	// Unranked is true if the shape is unknown, as for the output of an
+	// operator that this package does not know.
 	Unranked bool
 
 	from *Node // the node that computes the value; nil for an input or a constant
@@ -51,13 +53,15 @@ type Value struct {
 
 func (v *Value) String() string { return fmt.Sprintf("%s %s%s", v.Name, v.DType, v.Shape) }
 
-// Attribute is a node's attribute. Value is an int64, float32, string, []int64, []float32, []string or a *Tensor.
+// Attribute is a node's attribute. Value is an int64, float32, string, []int64,
+// []float32, []string or a *Tensor.
 type Attribute struct {
 	Name  string
 	Value any
 }
 
-// tensor returns the attribute's value as a tensor, or false if the value is not numeric.
+// tensor returns the attribute's value as a tensor, or false if the value is
+// not numeric.
 func (a Attribute) tensor() (Tensor, bool) {
 	switch v := a.Value.(type) {
 	case *Tensor:
@@ -74,7 +78,8 @@ func (a Attribute) tensor() (Tensor, bool) {
 	return Tensor{}, false
 }
 
-// Node is one application of an operator. An optional input that is left out is nil.
+// Node is one application of an operator. An optional input that is left out is
+// nil.
 type Node struct {
 	Op, Domain string
 	Inputs     []*Value
@@ -82,7 +87,8 @@ type Node struct {
 	Attributes []Attribute
 }
 
-// Attribute returns the value of the named attribute, or nil if the node does not have it.
+// Attribute returns the value of the named attribute, or nil if the node does
+// not have it.
 func (n *Node) Attribute(name string) any { return attribute(n.Attributes, name) }
 
 func attribute(list []Attribute, name string) any {
@@ -107,7 +113,8 @@ func (n *Node) floatAttribute(name string, otherwise float32) float32 {
 	return otherwise
 }
 
-// Tensor is constant data, row-major and little-endian, in Raw or in the file at At.
+// Tensor is constant data, row-major and little-endian, in Raw or in the file
+// at At.
 type Tensor struct {
 	DType DType
 	Shape []int64
@@ -145,7 +152,8 @@ type Initializer struct {
 	Tensor Tensor
 }
 
-// Graph is an ONNX graph under construction. The zero value is not usable; use [New].
+// Graph is an ONNX graph under construction. The zero value is not usable; use
+// [New].
 type Graph struct {
 	Name         string
 	Inputs       []*Value
@@ -183,7 +191,8 @@ func (g *Graph) fail(format string, args ...any) {
 	}
 }
 
-// value returns a new value. Its name is hint, with a number if the name is taken.
+// value returns a new value. Its name is hint, with a number if the name is
+// taken.
 func (g *Graph) value(hint string, t DType, s Shape) *Value {
 	name := hint
 	// A name from an imported model can look like a name made here.
@@ -195,7 +204,8 @@ func (g *Graph) value(hint string, t DType, s Shape) *Value {
 	return &Value{Name: name, DType: t, Shape: s}
 }
 
-// Input declares an input of the graph. Later shapes can use the symbols of its shape.
+// Input declares an input of the graph. Later shapes can use the symbols of its
+// shape.
 func (g *Graph) Input(name string, t DType, shape ...Dim) *Value {
 	if g.names[name] > 0 {
 		g.fail("input %s is declared twice", name)
@@ -214,14 +224,16 @@ func (g *Graph) Output(name string, v *Value) {
 	g.Outputs = append(g.Outputs, g.named(name, v))
 }
 
-// named returns a copy of v with the given name: inputs and constants keep theirs, and a value may be output twice.
+// named returns a copy of v with the given name: inputs and constants keep
+// theirs, and a value may be output twice.
 func (g *Graph) named(name string, v *Value) *Value {
 	out := g.value(name, v.DType, v.Shape)
 	g.add(&Node{Op: "Identity", Inputs: []*Value{v}, Outputs: []*Value{out}})
 	return out
 }
 
-// initializer appends a constant. If it is small and holds whole numbers, initializer records its elements.
+// initializer appends a constant. If it is small and holds whole numbers,
+// initializer records its elements.
 func (g *Graph) initializer(name string, t Tensor) *Value {
 	v := g.value(name, t.DType, FixedShape(t.Shape...))
 	g.Initializers = append(g.Initializers, Initializer{v, t})

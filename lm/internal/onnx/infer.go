@@ -15,10 +15,12 @@ type inference struct {
 	most      int64  // a pad above most makes the output so large that affords refuses it
 }
 
-// infer works out types and shapes of a node's outputs, and the elements of small whole-number outputs. If it cannot
-// tell a shape, it leaves the output unranked. It replaces absurdly large sizes by new symbols.
+// infer works out types and shapes of a node's outputs, and the elements of
+// small whole-number outputs. If it cannot tell a shape, it leaves the output
+// unranked. It replaces absurdly large sizes by new symbols.
 func (g *Graph) infer(n *Node, most int64) {
-	o, unranked := operators()[n.Op], func(v *Value) bool { return v == nil || v.Unranked }
+	o := operators()[n.Op]
+	unranked := func(v *Value) bool { return v == nil || v.Unranked }
 	in := inference{graph: g, node: n, out: n.Outputs[0], most: most}
 	if len(n.Inputs) > 0 {
 		in.x = n.Inputs[0]
@@ -37,14 +39,16 @@ func (g *Graph) infer(n *Node, most int64) {
 			}
 		}
 		if len(v.Shape) > maxRank {
-			v.Shape, v.Unranked = nil, true
+			v.Shape = nil
+			v.Unranked = true
 		}
 		g.addHomes(v)
 	}
 }
 
-// operator describes operators of the standard: how many inputs they must have, and how many of these need a known
-// shape. infer works out their outputs, or is nil if no function does.
+// operator describes operators of the standard: how many inputs they must have,
+// and how many of these need a known shape. infer works out their outputs, or
+// is nil if no function does.
 type operator struct {
 	inputs, ranked int
 	infer          func(inference)
@@ -99,13 +103,15 @@ var operators = sync.OnceValue(func() map[string]operator {
 	return byName
 })
 
-// makers lists the operators whose output can have any size, whatever the size of the inputs.
+// makers lists the operators whose output can have any size, whatever the size
+// of the inputs.
 const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid GridSample
 	Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
 
 func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
 
-// unknown returns a new symbol for a dimension of the output whose size is not known.
+// unknown returns a new symbol for a dimension of the output whose size is not
+// known.
 func (in inference) unknown(axis int) Dim { return in.graph.fresh(in.out, axis) }
 
 // held returns the elements of an input, or nil if they are not known.
@@ -116,7 +122,8 @@ func (in inference) held(input int) []Dim {
 	return nil
 }
 
-// numbers returns the elements of an optional input as numbers: nil if it is absent, and false if they are not known.
+// numbers returns the elements of an optional input as numbers: nil if it is
+// absent, and false if they are not known.
 func (in inference) numbers(input int) ([]int64, bool) {
 	if input >= len(in.node.Inputs) || in.node.Inputs[input] == nil {
 		return nil, true
@@ -128,7 +135,8 @@ func (in inference) numbers(input int) ([]int64, bool) {
 	return nil, !v.Unranked && len(v.Shape) == 1 && v.Shape[0] == Fixed(0)
 }
 
-// number returns the only element of an input, or false if the elements are not known or several.
+// number returns the only element of an input, or false if the elements are not
+// known or several.
 func (in inference) number(input int) (int64, bool) {
 	list, ok := in.numbers(input)
 	if !ok || len(list) != 1 {
@@ -137,13 +145,15 @@ func (in inference) number(input int) (int64, bool) {
 	return list[0], true
 }
 
-// axis returns the node's axis attribute, counted from 0, or false if the first input has no such axis.
+// axis returns the node's axis attribute, counted from 0, or false if the first
+// input has no such axis.
 func (in inference) axis() (int, bool) {
 	axis := along(in.node.intAttribute("axis", 0), in.x)
 	return axis, axis >= 0 && axis < len(in.x.Shape)
 }
 
-// marked returns, for each of rank axes, whether axes lists it, or false if a listed number is no axis.
+// marked returns, for each of rank axes, whether axes lists it, or false if a
+// listed number is no axis.
 func marked(axes []int64, rank int) ([]bool, bool) {
 	chosen := make([]bool, rank)
 	for _, a := range axes {
@@ -169,11 +179,14 @@ func (in inference) cast() {
 	in.keep(in.held(0))
 }
 
-// join gives the output the type t and the shape to which all inputs broadcast, and works out the elements.
+// join gives the output the type t and the shape to which all inputs broadcast,
+// and works out the elements.
 func (in inference) join(t DType) {
-	s, ok := Shape{}, true
+	s := Shape{}
+	ok := true
 	for _, v := range in.node.Inputs {
-		if s, ok = broadcast(s, v.Shape); !ok {
+		s, ok = broadcast(s, v.Shape)
+		if !ok {
 			return
 		}
 	}
@@ -183,14 +196,16 @@ func (in inference) join(t DType) {
 	}
 }
 
-// sizes infers the operator Shape: its output holds the dimensions of the input as numbers.
+// sizes infers the operator Shape: its output holds the dimensions of the input
+// as numbers.
 func (in inference) sizes() {
 	if in.x.Unranked {
 		in.out.DType = Int64
 		return
 	}
 	rank := int64(len(in.x.Shape))
-	start, end := bound(in.node.intAttribute("start", 0), rank, 1), bound(in.node.intAttribute("end", rank), rank, 1)
+	start := bound(in.node.intAttribute("start", 0), rank, 1)
+	end := bound(in.node.intAttribute("end", rank), rank, 1)
 	dims := in.x.Shape[start:max(start, end)]
 	in.set(Int64, FixedShape(int64(len(dims))))
 	in.keep(slices.Clone(dims))
@@ -220,9 +235,11 @@ func (in inference) gather() {
 	in.keep(taken)
 }
 
-// gatherND takes the parts of x at the places along the last axis of the indices.
+// gatherND takes the parts of x at the places along the last axis of the
+// indices.
 func (in inference) gatherND() {
-	indices, batch := in.y, in.node.intAttribute("batch_dims", 0)
+	indices := in.y
+	batch := in.node.intAttribute("batch_dims", 0)
 	last := int64(len(indices.Shape)) - 1
 	if batch < 0 || batch > min(last, int64(len(in.x.Shape))) {
 		return
@@ -337,7 +354,8 @@ func (in inference) transpose() {
 
 // product infers a product of matrices, batch by batch.
 func (in inference) product() {
-	a, b := len(in.x.Shape)-2, len(in.y.Shape)-2
+	a := len(in.x.Shape) - 2
+	b := len(in.y.Shape) - 2
 	if a < 0 || b < 0 || !in.x.Shape[a+1].fits(in.y.Shape[b]) {
 		return
 	}
@@ -352,7 +370,10 @@ func (in inference) gemm() {
 	if len(in.x.Shape) != 2 || len(in.y.Shape) != 2 {
 		return
 	}
-	rows, inner, other, columns := in.x.Shape[0], in.x.Shape[1], in.y.Shape[0], in.y.Shape[1]
+	rows := in.x.Shape[0]
+	inner := in.x.Shape[1]
+	other := in.y.Shape[0]
+	columns := in.y.Shape[1]
 	if in.node.intAttribute("transA", 0) == 1 {
 		rows, inner = inner, rows
 	}
@@ -364,7 +385,8 @@ func (in inference) gemm() {
 	}
 }
 
-// normalize infers LayerNormalization, whose outputs may include mean and deviation.
+// normalize infers LayerNormalization, whose outputs may include mean and
+// deviation.
 func (in inference) normalize() {
 	in.set(in.x.DType, in.x.Shape)
 	axis := in.node.intAttribute("axis", -1)
@@ -372,7 +394,9 @@ func (in inference) normalize() {
 		axis += int64(len(in.x.Shape))
 	}
 	for _, v := range in.node.Outputs[1:] { // mean and deviation
-		v.DType, v.Shape, v.Unranked = Float, slices.Clone(in.x.Shape), false
+		v.DType = Float
+		v.Shape = slices.Clone(in.x.Shape)
+		v.Unranked = false
 		for i := max(axis, 0); i < int64(len(in.x.Shape)); i++ {
 			v.Shape[i] = Fixed(1)
 		}
@@ -381,7 +405,8 @@ func (in inference) normalize() {
 
 func whole(t DType) bool { return t == Int64 || t == Int32 || t == Bool }
 
-// elementRules compute, by operator, an element of a small whole-number output from the elements e of the inputs.
+// elementRules compute, by operator, an element of a small whole-number output
+// from the elements e of the inputs.
 var elementRules = map[string]func(e []Dim) Dim{
 	"Neg": func(e []Dim) Dim { return e[0].Times(Fixed(-1)) },
 	"Add": func(e []Dim) Dim { return e[0].plus(e[1]) },
@@ -415,10 +440,12 @@ var elementRules = map[string]func(e []Dim) Dim{
 	},
 }
 
-// maxSymbols bounds the text of a product of symbols, in bytes. Without it, squares of squares would fill the memory.
+// maxSymbols bounds the text of a product of symbols, in bytes. Without it,
+// squares of squares would fill the memory.
 const maxSymbols = 512
 
-// keep records held as the elements of the output, if the output is a small tensor of whole numbers.
+// keep records held as the elements of the output, if the output is a small
+// tensor of whole numbers.
 func (in inference) keep(held []Dim) {
 	if held == nil || !whole(in.out.DType) || len(in.out.Shape) > 1 || in.out.Unranked || len(held) > smallConstant {
 		return
@@ -431,7 +458,8 @@ func (in inference) keep(held []Dim) {
 	in.graph.content[in.out] = held
 }
 
-// combine works out the elements of an elementwise operator's output: f computes each from the inputs' elements.
+// combine works out the elements of an elementwise operator's output: f
+// computes each from the inputs' elements.
 func (in inference) combine(f func([]Dim) Dim) {
 	if len(in.out.Shape) > 1 || !whole(in.out.DType) {
 		return
@@ -447,7 +475,8 @@ func (in inference) combine(f func([]Dim) Dim) {
 	}
 	held := make([]Dim, size)
 	for i := range held {
-		e, known := []Dim{}, true
+		e := []Dim{}
+		known := true
 		for k := range in.node.Inputs {
 			h := in.held(k)
 			e = append(e, h[min(i, len(h)-1)])
@@ -461,9 +490,11 @@ func (in inference) combine(f func([]Dim) Dim) {
 	in.keep(held)
 }
 
-// shapeFrom returns the shape that an input of sizes describes. Unknown sizes become new symbols of the output.
+// shapeFrom returns the shape that an input of sizes describes. Unknown sizes
+// become new symbols of the output.
 func (in inference) shapeFrom(input int) (Shape, bool) {
-	held, sizes := in.held(input), in.node.Inputs[input]
+	held := in.held(input)
+	sizes := in.node.Inputs[input]
 	if held == nil {
 		if sizes.Unranked || len(sizes.Shape) != 1 {
 			return nil, false
@@ -488,7 +519,8 @@ func (in inference) reshape() {
 	if !ok {
 		return
 	}
-	known, open := Fixed(1), -1
+	known := Fixed(1)
+	open := -1
 	for i, d := range in.held(1) {
 		if d == Fixed(0) && in.node.intAttribute("allowzero", 0) == 0 {
 			s[i] = in.unknown(i)
@@ -530,7 +562,8 @@ func (in inference) squeeze() {
 	if !known || !ok {
 		return
 	}
-	s, k := Shape{}, 0
+	s := Shape{}
+	k := 0
 	for i := range rank {
 		switch {
 		case in.node.Op == "Squeeze" && !chosen[i]:
@@ -546,7 +579,8 @@ func (in inference) squeeze() {
 	in.keep(in.held(0))
 }
 
-// nonZero infers the operator NonZero: the places of the elements that are not 0, along the last axis.
+// nonZero infers the operator NonZero: the places of the elements that are not
+// 0, along the last axis.
 func (in inference) nonZero() { in.set(Int64, Shape{Fixed(int64(len(in.x.Shape))), in.unknown(1)}) }
 
 func (in inference) concat() {
@@ -554,13 +588,16 @@ func (in inference) concat() {
 	if !ok || slices.ContainsFunc(in.node.Inputs, func(v *Value) bool { return len(v.Shape) != len(in.x.Shape) }) {
 		return
 	}
-	s, sum, held := slices.Clone(in.x.Shape), Fixed(0), []Dim{}
+	s := slices.Clone(in.x.Shape)
+	sum := Fixed(0)
+	held := []Dim{}
 	for _, v := range in.node.Inputs {
 		if sum != unknownElement {
 			sum = sum.plus(v.Shape[axis])
 		}
 		for i, d := range v.Shape {
-			// All inputs agree in the other dimensions, so any input may tell the size of an uncertain dimension.
+			// All inputs agree in the other dimensions, so any input may tell
+			// the size of an uncertain dimension.
 			if i != axis && s[i].uncertain() {
 				s[i] = d
 			}
@@ -571,7 +608,8 @@ func (in inference) concat() {
 			held = nil
 		}
 	}
-	if s[axis] = sum; sum == unknownElement {
+	s[axis] = sum
+	if sum == unknownElement {
 		s[axis] = in.unknown(axis)
 	}
 	in.set(in.x.DType, s)
@@ -585,7 +623,9 @@ func (in inference) split() {
 	}
 	sizes := in.held(1)
 	for i, part := range in.node.Outputs {
-		part.DType, part.Shape, part.Unranked = in.x.DType, slices.Clone(in.x.Shape), false
+		part.DType = in.x.DType
+		part.Shape = slices.Clone(in.x.Shape)
+		part.Unranked = false
 		whole, fixed := in.x.Shape[axis].Size()
 		count := int64(len(in.node.Outputs))
 		switch {
@@ -600,8 +640,10 @@ func (in inference) split() {
 }
 
 func (in inference) slice() {
-	starts, ends := in.held(1), in.held(2)
-	axes, steps := make([]int64, len(starts)), make([]int64, len(starts))
+	starts := in.held(1)
+	ends := in.held(2)
+	axes := make([]int64, len(starts))
+	steps := make([]int64, len(starts))
 	for i := range starts {
 		axes[i], steps[i] = int64(i), 1
 	}
@@ -638,7 +680,8 @@ func (in inference) slice() {
 	in.keep(held)
 }
 
-// sliced returns the size of a slice of the dimension d, and the elements of held that the slice takes.
+// sliced returns the size of a slice of the dimension d, and the elements of
+// held that the slice takes.
 func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	n, fixed := d.Size()
 	from, known := start.Size()
@@ -646,7 +689,8 @@ func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	switch {
 	case fixed && known && ended && step != 0 && n <= smallConstant:
 		step = min(max(step, -smallConstant-1), smallConstant+1) // a longer step could overflow
-		from, to = bound(from, n, step), bound(to, n, step)
+		from = bound(from, n, step)
+		to = bound(to, n, step)
 		var kept []Dim
 		count := int64(0)
 		for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
@@ -662,13 +706,15 @@ func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	case known && from == 0 && step == 1 && ended && to >= math.MaxInt32:
 		return d, held, true // the slice takes everything
 	case known && from == 0 && step == 1 && !ended && end != unknownElement && end.factor > 0:
-		// A slice from the start of a table, which may be shorter: if so, the model fails elsewhere.
+		// A slice from the start of a table, which may be shorter: if so, the
+		// model fails elsewhere.
 		return end, nil, true
 	}
 	return Dim{}, nil, false
 }
 
-// bound returns the end at of a slice of n elements, clamped as the ONNX standard says.
+// bound returns the end at of a slice of n elements, clamped as the ONNX
+// standard says.
 func bound(at, n, step int64) int64 {
 	if at < 0 {
 		at += n
@@ -701,7 +747,8 @@ func (in inference) reduce() {
 	in.set(in.x.DType, s)
 }
 
-// permutation returns the order of a Transpose, or nil if the node's order is not a permutation.
+// permutation returns the order of a Transpose, or nil if the node's order is
+// not a permutation.
 func permutation(n *Node, rank int) []int {
 	given, ok := n.Attribute("perm").([]int64)
 	order := make([]int, rank)
@@ -719,7 +766,8 @@ func permutation(n *Node, rank int) []int {
 		if o < 0 || o >= int64(rank) || seen[o] {
 			return nil
 		}
-		order[i], seen[o] = int(o), true
+		order[i] = int(o)
+		seen[o] = true
 	}
 	return order
 }

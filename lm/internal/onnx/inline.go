@@ -11,16 +11,19 @@ import (
 	"infill/internal/floats"
 )
 
-// oldestOpset is the oldest version of the standard's operators that Inline reads.
+// oldestOpset is the oldest version of the standard's operators that Inline
+// reads.
 const oldestOpset = 11
 
-// Inline appends an imported model to the graph and returns the model's outputs by name. inputs gives, by name, the
-// values that replace the model's inputs.
+// Inline appends an imported model to the graph and returns the model's outputs
+// by name. inputs gives, by name, the values that replace the model's inputs.
 //
-// Inline upgrades operators to the version in which graphs are written, and turns arithmetic in half precision into
-// single precision (weights stay as they are stored). It works out types and shapes symbolically, shape arithmetic
-// included, because the rules of differentiation rely on them. Unknown operators stay as they are; values that depend
-// on their outputs have no known shape, and no gradient.
+// Inline upgrades operators to the version in which graphs are written, and
+// turns arithmetic in half precision into single precision (weights stay as
+// they are stored). It works out types and shapes symbolically, shape
+// arithmetic included, because the rules of differentiation rely on them.
+// Unknown operators stay as they are; values that depend on their outputs have
+// no known shape, and no gradient.
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
 	in := &inliner{graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
@@ -29,7 +32,8 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 	}
 	g.domains[""], g.ir = max(g.domains[""], in.opset), max(g.ir, m.IR)
 	for _, v := range m.Inputs {
-		if in.values[v.Name] = inputs[v.Name]; in.values[v.Name] == nil {
+		in.values[v.Name] = inputs[v.Name]
+		if in.values[v.Name] == nil {
 			return nil, fmt.Errorf("onnx: the model has an input %q, which nothing is known to stand for", v.Name)
 		}
 	}
@@ -50,7 +54,8 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 	}
 	outputs := map[string]*Value{}
 	for _, v := range m.Outputs {
-		if outputs[v.Name] = in.values[v.Name]; outputs[v.Name] == nil {
+		outputs[v.Name] = in.values[v.Name]
+		if outputs[v.Name] == nil {
 			return nil, fmt.Errorf("onnx: nothing computes the output %q", v.Name)
 		}
 	}
@@ -65,14 +70,16 @@ type inliner struct {
 	budget budget
 }
 
-// budget bounds the elements of a graph's values, because a few numbers in a file can ask for all memory there is.
+// budget bounds the elements of a graph's values, because a few numbers in a
+// file can ask for all memory there is.
 type budget struct {
 	constant int64 // elements of a value of fixed size, which onnxruntime may compute before a run
 	along    int64 // elements for each row, or for each token
 	both     int64 // elements for each pair of rows or tokens
 }
 
-// budgetOf returns bounds that are far above the needs of real models, but at most a small multiple of m's weights.
+// budgetOf returns bounds that are far above the needs of real models, but at
+// most a small multiple of m's weights.
 func budgetOf(m *Model) budget {
 	b := budget{constant: 16 << 20, along: 1 << 20, both: 1 << 17}
 	total := int64(0)
@@ -80,7 +87,8 @@ func budgetOf(m *Model) budget {
 		size := int64(1)
 		for _, d := range c.tensor.Shape {
 			size = saturated(size, d)
-			b.along, b.both = max(b.along, d), max(b.both, d)
+			b.along = max(b.along, d)
+			b.both = max(b.both, d)
 		}
 		total += min(size, math.MaxInt64-total)
 	}
@@ -119,7 +127,8 @@ func (in *inliner) constant(c modelConstant) {
 	in.values[c.name] = in.single(in.graph.initializer(c.name, c.tensor))
 }
 
-// single returns v cast to single precision if v has half precision, else v itself.
+// single returns v cast to single precision if v has half precision, else v
+// itself.
 func (in *inliner) single(v *Value) *Value {
 	if v.DType == Float16 || v.DType == BFloat16 {
 		return in.graph.Cast(v, Float)
@@ -127,7 +136,8 @@ func (in *inliner) single(v *Value) *Value {
 	return v
 }
 
-// wholes returns the elements of a tensor of whole numbers, or nil for other tensors.
+// wholes returns the elements of a tensor of whole numbers, or nil for other
+// tensors.
 func (t Tensor) wholes() (list []int64) {
 	if !whole(t.DType) {
 		return nil
@@ -145,7 +155,8 @@ func (t Tensor) wholes() (list []int64) {
 	return list
 }
 
-// widened returns a half-precision tensor in single precision, and other tensors unchanged.
+// widened returns a half-precision tensor in single precision, and other
+// tensors unchanged.
 func widened(t Tensor) Tensor {
 	if t.DType != Float16 {
 		return t
@@ -171,7 +182,8 @@ func (in *inliner) node(n modelNode) error {
 		if name == "" {
 			continue
 		}
-		if inputs[i] = in.values[name]; inputs[i] == nil {
+		inputs[i] = in.values[name]
+		if inputs[i] == nil {
 			return fmt.Errorf("its input %.100q is not computed before it", name)
 		}
 	}
@@ -214,7 +226,8 @@ func (in *inliner) node(n modelNode) error {
 	return in.affords(node)
 }
 
-// upgrade rewrites n in the version that graphs are written in. It returns true if n then needs no node.
+// upgrade rewrites n in the version that graphs are written in. It returns true
+// if n then needs no node.
 func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error) {
 	alias := func(v *Value) (bool, error) {
 		in.values[n.outputs[0]] = v
@@ -248,7 +261,9 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 		if t == 0 {
 			return false, errors.New("the type to cast to is not known")
 		}
-		n.op, n.attributes, *inputs = "Cast", []Attribute{{"to", int64(t)}}, (*inputs)[:1]
+		n.op = "Cast"
+		n.attributes = []Attribute{{"to", int64(t)}}
+		*inputs = (*inputs)[:1]
 		if (*inputs)[0].DType == t {
 			return alias((*inputs)[0])
 		}
@@ -268,7 +283,8 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 		x := (*inputs)[0]
 		last := axis == -1 || !x.Unranked && axis == int64(len(x.Shape))-1
 		if in.opset < 13 && !last {
-			// Before version 13, the operator ran over axis and all axes after it.
+			// Before version 13, the operator ran over axis and all axes after
+			// it.
 			return false, fmt.Errorf("in version %d it is not over the last axis", in.opset)
 		}
 		if last {
@@ -292,20 +308,23 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 	return false, nil
 }
 
-// home is a dimension of a value from which a run can read the size of a symbol.
+// home is a dimension of a value from which a run can read the size of a
+// symbol.
 type home struct {
 	value *Value
 	axis  int
 }
 
-// fresh returns a new symbol for the dimension axis of v, whose size is unknown.
+// fresh returns a new symbol for the dimension axis of v, whose size is
+// unknown.
 func (g *Graph) fresh(v *Value, axis int) Dim {
 	name := fmt.Sprintf("?%d", len(g.homes))
 	g.homes[name] = home{v, axis}
 	return Symbol(name)
 }
 
-// addHomes records dimensions of v as homes of the symbols that have no home yet.
+// addHomes records dimensions of v as homes of the symbols that have no home
+// yet.
 func (g *Graph) addHomes(v *Value) {
 	for i, d := range v.Shape {
 		if _, ok := g.homes[d.symbols]; !ok && d == Symbol(d.symbols) && d.symbols != "" &&
@@ -315,8 +334,8 @@ func (g *Graph) addHomes(v *Value) {
 	}
 }
 
-// Apply appends an operator of the standard with the given number of outputs. It infers their types and shapes as for
-// imported operators.
+// Apply appends an operator of the standard with the given number of outputs.
+// It infers their types and shapes as for imported operators.
 func (g *Graph) Apply(op string, outputs int, inputs []*Value, attributes ...Attribute) []*Value {
 	n := &Node{Op: op, Inputs: inputs, Attributes: attributes}
 	for range outputs {

@@ -5,12 +5,15 @@ import (
 	"slices"
 )
 
-// A rule adds to the cotangents of a node's inputs, given dy, the cotangent of the first output. The formulas are those
-// of any text on reverse-mode differentiation (Griewank and Walther 2008, chapter 3); the comments give only the less
-// obvious formulas. A rule refuses a node that it cannot differentiate.
+// A rule adds to the cotangents of a node's inputs, given dy, the cotangent of
+// the first output. The formulas are those of any text on reverse-mode
+// differentiation (Griewank and Walther 2008, chapter 3); the comments give
+// only the less obvious formulas. A rule refuses a node that it cannot
+// differentiate.
 type rule func(b *backward, n *Node, dy *Value)
 
-// rules maps each operator of the standard that can be differentiated to its rule.
+// rules maps each operator of the standard that can be differentiated to its
+// rule.
 var rules = map[string]rule{
 	"Add":        pair(passed, passed),
 	"Sub":        pair(passed, func(b *backward, _, dy *Value) *Value { return b.Neg(dy) }),
@@ -59,7 +62,8 @@ var rules = map[string]rule{
 	"LayerNormalization": ruleOf(layerNormalizationGradient),
 }
 
-// ruleOf makes a rule for an operator that has a derivative by the first input only. If dx returns nil, there is none.
+// ruleOf makes a rule for an operator that has a derivative by the first input
+// only. If dx returns nil, there is none.
 func ruleOf(dx func(b *backward, n *Node, dy *Value) *Value) rule {
 	return func(b *backward, n *Node, dy *Value) {
 		if slices.ContainsFunc(n.Inputs[1:], func(v *Value) bool { return b.wants(v) && floating(v.DType) }) {
@@ -72,12 +76,14 @@ func ruleOf(dx func(b *backward, n *Node, dy *Value) *Value) rule {
 	}
 }
 
-// pointwise makes a rule by [ruleOf]; dx gets the first input, x, and the output, y, instead of the node.
+// pointwise makes a rule by [ruleOf]; dx gets the first input, x, and the
+// output, y, instead of the node.
 func pointwise(dx func(b *backward, x, y, dy *Value) *Value) rule {
 	return ruleOf(func(b *backward, n *Node, dy *Value) *Value { return dx(b, n.Inputs[0], n.Outputs[0], dy) })
 }
 
-// pair makes a rule for an operator with two inputs that broadcast. dx[i] computes the derivative by input i.
+// pair makes a rule for an operator with two inputs that broadcast. dx[i]
+// computes the derivative by input i.
 func pair(dx ...func(b *backward, other, dy *Value) *Value) rule {
 	return func(b *backward, n *Node, dy *Value) {
 		for i, x := range n.Inputs {
@@ -93,7 +99,9 @@ func passed(_ *backward, _, dy *Value) *Value { return dy }
 func (b *backward) times(other, dy *Value) *Value { return b.Mul(dy, other) }
 
 func ruleDiv(b *backward, n *Node, dy *Value) {
-	x, d, y := n.Inputs[0], n.Inputs[1], n.Outputs[0]
+	x := n.Inputs[0]
+	d := n.Inputs[1]
+	y := n.Outputs[0]
 	q := b.Div(dy, d)
 	if b.wants(x) {
 		b.accumulate(x, b.unbroadcast(q, x))
@@ -111,13 +119,15 @@ func powGradient(b *backward, n *Node, dy *Value) *Value {
 	return b.unbroadcast(b.Mul(dy, slope), x)
 }
 
-// erfSlope returns the derivative of erf, 2/√π · exp(−x²). The factor goes into the exponent, which saves a pass.
+// erfSlope returns the derivative of erf, 2/√π · exp(−x²). The factor goes into
+// the exponent, which saves a pass.
 func (b *backward) erfSlope(x *Value) *Value {
 	return b.Exp(b.Sub(b.Scalar(math.Log(2/math.Sqrt(math.Pi))), b.Mul(x, x)))
 }
 
-// geluGradient computes d xΦ(x) = Φ(x) + xφ(x). With s = x/√2 this is ½(1 + erf s + s·erf′(s)). For the tanh form y =
-// ½x(1 + t), t = tanh u, u = √(2/π)(x + 0.044715x³), it is ½(1 + t) + ½x(1 − t²)u′.
+// geluGradient computes d xΦ(x) = Φ(x) + xφ(x). With s = x/√2 this is ½(1 + erf
+// s + s·erf′(s)). For the tanh form y = ½x(1 + t), t = tanh u, u = √(2/π)(x +
+// 0.044715x³), it is ½(1 + t) + ½x(1 − t²)u′.
 func geluGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
 	if n.Attribute("approximate") == "tanh" {
@@ -136,7 +146,8 @@ func geluGradient(b *backward, n *Node, dy *Value) *Value {
 
 // softmaxGradient computes dx = y ∘ (dy − Σ dy∘y).
 func softmaxGradient(b *backward, n *Node, dy *Value) *Value {
-	last, y := b.lastAxis(n, dy), n.Outputs[0]
+	last := b.lastAxis(n, dy)
+	y := n.Outputs[0]
 	z := b.Mul(dy, y)
 	return b.Sub(z, b.Mul(y, b.ReduceSum(z, true, last)))
 }
@@ -147,7 +158,8 @@ func logSoftmaxGradient(b *backward, n *Node, dy *Value) *Value {
 	return b.Sub(dy, b.Mul(b.Exp(n.Outputs[0]), b.ReduceSum(dy, true, last)))
 }
 
-// lastAxis returns the last axis of x. It refuses a node that works along another axis.
+// lastAxis returns the last axis of x. It refuses a node that works along
+// another axis.
 func (b *backward) lastAxis(n *Node, x *Value) int {
 	last := len(x.Shape) - 1
 	if axis := n.intAttribute("axis", -1); axis != -1 && axis != int64(last) {
@@ -156,9 +168,11 @@ func (b *backward) lastAxis(n *Node, x *Value) int {
 	return last
 }
 
-// ruleMatMul computes dA = dY·Bᵀ and dB = Aᵀ·dY, summed over the batch dimensions along which an input was repeated.
+// ruleMatMul computes dA = dY·Bᵀ and dB = Aᵀ·dY, summed over the batch
+// dimensions along which an input was repeated.
 func ruleMatMul(b *backward, n *Node, dy *Value) {
-	x, w := n.Inputs[0], n.Inputs[1]
+	x := n.Inputs[0]
+	w := n.Inputs[1]
 	if b.wants(x) {
 		b.accumulate(x, b.unbroadcast(b.MatMul(dy, b.swapLast(w)), x))
 	}
@@ -167,12 +181,16 @@ func ruleMatMul(b *backward, n *Node, dy *Value) {
 	}
 }
 
-// ruleGemm differentiates Y = α·A'·B' + β·C, where A' is A or Aᵀ, and B' is B or Bᵀ: dA' = α·dY·B'ᵀ, dB' = α·A'ᵀ·dY, dC
-// = β·dY. No product transposes an operand in memory.
+// ruleGemm differentiates Y = α·A'·B' + β·C, where A' is A or Aᵀ, and B' is B
+// or Bᵀ: dA' = α·dY·B'ᵀ, dB' = α·A'ᵀ·dY, dC = β·dY. No product transposes an
+// operand in memory.
 func ruleGemm(b *backward, n *Node, dy *Value) {
-	alpha, beta := float64(n.floatAttribute("alpha", 1)), float64(n.floatAttribute("beta", 1))
-	transA, transB := n.intAttribute("transA", 0) == 1, n.intAttribute("transB", 0) == 1
-	x, w := n.Inputs[0], n.Inputs[1]
+	alpha := float64(n.floatAttribute("alpha", 1))
+	beta := float64(n.floatAttribute("beta", 1))
+	transA := n.intAttribute("transA", 0) == 1
+	transB := n.intAttribute("transB", 0) == 1
+	x := n.Inputs[0]
+	w := n.Inputs[1]
 	if b.wants(x) {
 		if transA {
 			b.accumulate(x, b.Gemm(w, dy, nil, GemmOptions{Alpha: alpha, TransA: transB, TransB: true}))
@@ -200,11 +218,15 @@ func gatherElementsGradient(b *backward, n *Node, dy *Value) *Value {
 	return b.ScatterElements(b.Zeros(n.Inputs[0].Shape), n.Inputs[1], dy, int(n.intAttribute("axis", 0)))
 }
 
-// layerNormalizationGradient computes dx = inv·(d − mean(d) − x̂·mean(d∘x̂)), where x̂ = (x − mean)·inv and d =
-// dy∘scale. The operator itself gives mean and inv, as outputs 2 and 3.
+// layerNormalizationGradient computes dx = inv·(d − mean(d) − x̂·mean(d∘x̂)),
+// where x̂ = (x − mean)·inv and d = dy∘scale. The operator itself gives mean
+// and inv, as outputs 2 and 3.
 func layerNormalizationGradient(b *backward, n *Node, dy *Value) *Value {
-	x, scale, last := n.Inputs[0], n.Inputs[1], b.lastAxis(n, dy)
-	// The node may lack the outputs for mean and deviation, or leave them without a name.
+	x := n.Inputs[0]
+	scale := n.Inputs[1]
+	last := b.lastAxis(n, dy)
+	// The node may lack the outputs for mean and deviation, or leave them
+	// without a name.
 	s := slices.Clone(x.Shape)
 	s[last] = Fixed(1)
 	for i, hint := range []string{"Mean", "InvStdDev"} {
@@ -215,7 +237,8 @@ func layerNormalizationGradient(b *backward, n *Node, dy *Value) *Value {
 			n.Outputs[i+1] = v
 		}
 	}
-	mean, inv := n.Outputs[1], n.Outputs[2]
+	mean := n.Outputs[1]
+	inv := n.Outputs[2]
 	normal := b.Mul(b.Sub(x, mean), inv)
 	d := b.Mul(dy, scale)
 	along := b.ReduceMean(b.Mul(d, normal), true, last)
@@ -229,7 +252,8 @@ func reduceGradient(b *backward, n *Node, dy *Value) *Value {
 	if !ok {
 		return nil
 	}
-	kept, count := slices.Clone(x.Shape), Fixed(1)
+	kept := slices.Clone(x.Shape)
+	count := Fixed(1)
 	for _, axis := range axes {
 		a := along(axis, x)
 		count = count.Times(kept[a])
@@ -269,15 +293,16 @@ func (g *Graph) reshapeLike(x, like *Value) *Value {
 	return g.node("Reshape", x.DType, like.Shape, []*Value{x, g.shapeOf(like)}, Attribute{"allowzero", int64(1)})
 }
 
-// reduceTo sums dy over the dimensions along which x was repeated. Only a run can tell which these are: the dimensions
-// in which the two shapes then differ.
+// reduceTo sums dy over the dimensions along which x was repeated. Only a run
+// can tell which these are: the dimensions in which the two shapes then differ.
 func (b *backward) reduceTo(dy, x *Value) *Value {
 	shape := b.shapeOf(x)
 	if extra := len(dy.Shape) - len(x.Shape); extra > 0 {
 		shape = b.Concat(0, b.Ints(slices.Repeat([]int64{1}, extra)...), shape)
 	}
 	repeated := b.of("NonZero", b.of("Not", b.of("Equal", shape, b.shapeOf(dy))))
-	// By default, ReduceSum without axes sums over all axes; here it must sum over none.
+	// By default, ReduceSum without axes sums over all axes; here it must sum
+	// over none.
 	kept := b.op("ReduceSum", []*Value{dy, b.of("Reshape", repeated, b.Ints(-1))}, Attribute{"keepdims", int64(1)},
 		Attribute{"noop_with_empty_axes", int64(1)})
 	return b.reshapeLike(kept, x)
@@ -296,9 +321,11 @@ func along(axis int64, x *Value) int {
 
 func floating(t DType) bool { return t == Float || t == Double }
 
-// castGradient returns dy in the input's precision, or nil for whole numbers, which have no derivative.
+// castGradient returns dy in the input's precision, or nil for whole numbers,
+// which have no derivative.
 func castGradient(b *backward, n *Node, dy *Value) *Value {
-	x, y := n.Inputs[0], n.Outputs[0]
+	x := n.Inputs[0]
+	y := n.Outputs[0]
 	switch {
 	case x.DType.size() == 0:
 		b.refused = b.unknown(x)
@@ -310,7 +337,8 @@ func castGradient(b *backward, n *Node, dy *Value) *Value {
 	return nil
 }
 
-// choose adds dy to the cotangent of of[0] where condition holds, and to that of of[1] elsewhere.
+// choose adds dy to the cotangent of of[0] where condition holds, and to that
+// of of[1] elsewhere.
 func (b *backward) choose(condition, dy *Value, of []*Value) {
 	for i, x := range of {
 		if b.wants(x) {
@@ -322,7 +350,8 @@ func (b *backward) choose(condition, dy *Value, of []*Value) {
 
 func ruleWhere(b *backward, n *Node, dy *Value) { b.choose(n.Inputs[0], dy, n.Inputs[1:]) }
 
-// ruleExtreme makes the rule of Max or Min: the derivative goes to the input that wins, in a tie by the operator wins.
+// ruleExtreme makes the rule of Max or Min: the derivative goes to the input
+// that wins, in a tie by the operator wins.
 func ruleExtreme(wins string) rule {
 	return func(b *backward, n *Node, dy *Value) {
 		if len(n.Inputs) != 2 {
@@ -342,7 +371,8 @@ func inverse(order []int) []int {
 	return inverse
 }
 
-// front moves dims dimensions of x, from axis on, to the front. If back is true, it moves them from the front to axis.
+// front moves dims dimensions of x, from axis on, to the front. If back is
+// true, it moves them from the front to axis.
 func (g *Graph) front(x *Value, axis, dims int, back bool) *Value {
 	if axis == 0 {
 		return x
@@ -358,8 +388,8 @@ func (g *Graph) front(x *Value, axis, dims int, back bool) *Value {
 	return g.Transpose(x, order...)
 }
 
-// scatterAlong returns zeros of the given shape with updates added at places along axis. In updates, the dimensions of
-// places replace that axis.
+// scatterAlong returns zeros of the given shape with updates added at places
+// along axis. In updates, the dimensions of places replace that axis.
 func (g *Graph) scatterAlong(shape Shape, axis int, places, updates *Value) *Value {
 	order := append(Shape{shape[axis]}, slices.Concat(shape[:axis], shape[axis+1:])...)
 	if places.DType != Int64 {
@@ -374,14 +404,15 @@ func gatherGradient(b *backward, n *Node, dy *Value) *Value {
 	return b.scatterAlong(x.Shape, along(n.intAttribute("axis", 0), x), n.Inputs[1], dy)
 }
 
-// sliceGradient scatters dy, one axis at a time, to the places from which the slice took its elements. It finds the
-// places by the same slice of 0, 1, 2 ...
+// sliceGradient scatters dy, one axis at a time, to the places from which the
+// slice took its elements. It finds the places by the same slice of 0, 1, 2 ...
 func sliceGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
 	var axes []int64
 	if len(n.Inputs) > 3 && n.Inputs[3] != nil {
 		var ok bool
-		if axes, ok = b.numbers(n, 3); !ok {
+		axes, ok = b.numbers(n, 3)
+		if !ok {
 			return nil
 		}
 	} else {
@@ -412,7 +443,8 @@ func sliceGradient(b *backward, n *Node, dy *Value) *Value {
 	return dy
 }
 
-// numbers returns the elements of a constant input. It refuses a node whose input is not constant.
+// numbers returns the elements of a constant input. It refuses a node whose
+// input is not constant.
 func (b *backward) numbers(n *Node, input int) ([]int64, bool) {
 	if input < len(n.Inputs) {
 		v := n.Inputs[input]
@@ -426,7 +458,8 @@ func (b *backward) numbers(n *Node, input int) ([]int64, bool) {
 	return nil, false
 }
 
-// padGradient pads dy by the negative pads: this cuts what Pad added, and puts zeros where Pad cut elements.
+// padGradient pads dy by the negative pads: this cuts what Pad added, and puts
+// zeros where Pad cut elements.
 func padGradient(b *backward, n *Node, dy *Value) *Value {
 	if mode := n.Attribute("mode"); mode != nil && mode != "constant" {
 		b.refuse("mode %v: only constants have a rule", mode)
@@ -449,7 +482,8 @@ func ruleConcat(b *backward, n *Node, dy *Value) {
 	}
 }
 
-// splitGradient concatenates the cotangents of all outputs; it takes zeros for an output without.
+// splitGradient concatenates the cotangents of all outputs; it takes zeros for
+// an output without.
 func splitGradient(b *backward, n *Node, _ *Value) *Value {
 	var parts []*Value
 	for _, y := range n.Outputs {

@@ -21,7 +21,8 @@ type (
 	sizes  = [][]int64
 )
 
-// ruleCase builds y from its inputs, by the operator alone where build is nil; every input is differentiated by.
+// ruleCase builds y from its inputs, by the operator alone where build is nil;
+// every input is differentiated by.
 type ruleCase struct {
 	name   string
 	op     string
@@ -29,8 +30,9 @@ type ruleCase struct {
 	build  func(g *graph, x values) *value
 }
 
-// symbols are what negative sizes stand for, and their sizes in the run. Those with a question mark could be anything:
-// rules must find out when they run which dimensions were repeated.
+// symbols are what negative sizes stand for, and their sizes in the run. Those
+// with a question mark could be anything: rules must find out when they run
+// which dimensions were repeated.
 var symbols = map[int64]struct {
 	name string
 	size int64
@@ -235,7 +237,8 @@ var ruleCases = []ruleCase{
 	}},
 }
 
-// Every rule against torch, in single precision; testdata/rules.py says how the values were made.
+// Every rule against torch, in single precision; testdata/rules.py says how the
+// values were made.
 func TestRules(t *testing.T) {
 	content := check.Must(os.ReadFile(filepath.Join("testdata", "rules.json")))(t)
 	var references map[string]struct {
@@ -305,7 +308,8 @@ func TestEveryRuleHasACase(t *testing.T) {
 func TestDifferentiateNamesWhatHasNoRule(t *testing.T) {
 	for op, build := range map[string]func(g *onnx.Graph, x *value) *value{
 		"Softplus": func(g *onnx.Graph, x *value) *value { return g.Apply("Softplus", 1, values{x})[0] },
-		// What is behind an operator without inference could be a whole number, and have no derivative, or not.
+		// What is behind an operator without inference could be a whole number,
+		// and have no derivative, or not.
 		"Det": func(g *onnx.Graph, x *value) *value {
 			shaped := g.Apply("Reshape", 1, values{g.Apply("Det", 1, values{x})[0], ints(g, 2, 3)})
 			return g.Cast(shaped[0], onnx.Float)

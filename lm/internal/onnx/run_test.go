@@ -10,11 +10,12 @@ import (
 	"infill/internal/check"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
+	"infill/lm/internal/ort/library"
 )
 
 // openRuntime is onnxruntime on the CPU, found, or fetched as for a user.
 var openRuntime = sync.OnceValues(func() (*ort.Runtime, error) {
-	path, err := ort.Locate(context.Background(), "cpu", os.Stderr)
+	path, err := ort.Locate(context.Background(), "cpu", library.Lines{Out: os.Stderr})
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +31,8 @@ func single(shape []int64, data []float64) ort.Tensor {
 	return ort.Float32(shape, rounded)
 }
 
-// run has onnxruntime compute the outputs of a graph, which have to be of the given shapes. Weights in files lie in
-// dir.
+// run has onnxruntime compute the outputs of a graph, which have to be of the
+// given shapes. Weights in files lie in dir.
 func run(t testing.TB, g *onnx.Graph, dir string, inputs map[string]ort.Tensor, shapes ...[]int64) [][]float32 {
 	t.Helper()
 	runtime := check.Must(openRuntime())(t)

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Dim is one dimension of a shape: a fixed factor times zero or more symbols. Dims are comparable with ==.
+// Dim is one dimension of a shape: a fixed factor times zero or more symbols.
+// Dims are comparable with ==.
 type Dim struct {
 	factor  int64
 	symbols string // sorted, joined by "*"
@@ -18,7 +19,8 @@ type Dim struct {
 // Fixed returns a dimension of known size.
 func Fixed(n int64) Dim { return Dim{factor: n} }
 
-// Symbol returns a dimension whose size an input tensor decides when the graph runs.
+// Symbol returns a dimension whose size an input tensor decides when the graph
+// runs.
 func Symbol(name string) Dim { return Dim{factor: 1, symbols: name} }
 
 // Times returns the product of two dimensions.
@@ -36,7 +38,8 @@ func (d Dim) names() []string {
 	return strings.Split(d.symbols, "*")
 }
 
-// saturated returns a·b, or the largest or smallest int64 if the product overflows.
+// saturated returns a·b, or the largest or smallest int64 if the product
+// overflows.
 func saturated(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
@@ -50,7 +53,8 @@ func saturated(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// plus returns d + e, or unknownElement if the sum is not a number times symbols.
+// plus returns d + e, or unknownElement if the sum is not a number times
+// symbols.
 func (d Dim) plus(e Dim) Dim {
 	switch {
 	case d.factor == 0 && d.symbols == "":
@@ -65,7 +69,8 @@ func (d Dim) plus(e Dim) Dim {
 	return unknownElement
 }
 
-// over returns d/e, or false if the quotient is not a whole number times symbols.
+// over returns d/e, or false if the quotient is not a whole number times
+// symbols.
 func (d Dim) over(e Dim) (Dim, bool) {
 	if e.factor == 0 || d.factor%e.factor != 0 {
 		return Dim{}, false
@@ -138,20 +143,23 @@ func (s Shape) product() Dim {
 	return p
 }
 
-// uncertain reports whether d, a dimension of an imported graph, may turn out to have any size, even 1. The symbol of
-// such a dimension begins with a question mark.
+// uncertain reports whether d, a dimension of an imported graph, may turn out
+// to have any size, even 1. The symbol of such a dimension begins with a
+// question mark.
 func (d Dim) uncertain() bool { return strings.HasPrefix(d.symbols, "?") }
 
 // fits reports whether d and e can have the same size.
 func (d Dim) fits(e Dim) bool { return d == e || d.uncertain() || e.uncertain() }
 
-// broadcast returns the NumPy broadcast of two shapes, as ONNX uses it, or false if there is none. A symbol broadcasts
-// only with itself, a fixed 1, and an uncertain dimension. An uncertain dimension gives an uncertain result, except
-// that a fixed size above 1 is always the result.
+// broadcast returns the NumPy broadcast of two shapes, as ONNX uses it, or
+// false if there is none. A symbol broadcasts only with itself, a fixed 1, and
+// an uncertain dimension. An uncertain dimension gives an uncertain result,
+// except that a fixed size above 1 is always the result.
 func broadcast(a, b Shape) (Shape, bool) {
 	out := make(Shape, max(len(a), len(b)))
 	for i := range out {
-		x, y := Fixed(1), Fixed(1)
+		x := Fixed(1)
+		y := Fixed(1)
 		if k := i - (len(out) - len(a)); k >= 0 {
 			x = a[k]
 		}
@@ -181,7 +189,8 @@ func either(x, y Dim) Dim {
 	}
 	names := []string{x.String(), y.String()}
 	slices.Sort(names)
-	// The same x and y give the same symbol. A hash keeps it short: joined names would double with every broadcast.
+	// The same x and y give the same symbol. A hash keeps it short: joined
+	// names would double with every broadcast.
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(names, "|")))
 	return Symbol(fmt.Sprintf("?%x", h.Sum64()))

@@ -1,6 +1,7 @@
 package ort
 
-// Only this file imports onnxruntime_go, so a change of binding needs a change of this file alone.
+// Only this file imports onnxruntime_go, so a change of binding needs a change
+// of this file alone.
 
 import (
 	"errors"
@@ -11,12 +12,14 @@ import (
 	onnxruntime "github.com/yalue/onnxruntime_go"
 )
 
-// apiVersion is the ORT_API_VERSION of the C header that onnxruntime_go v1.27.0 is compiled with. A library offers its
-// own API version and all earlier versions, so the library's minor version must be at least apiVersion.
+// apiVersion is the ORT_API_VERSION of the C header that onnxruntime_go v1.27.0
+// is compiled with. A library offers its own API version and all earlier
+// versions, so the library's minor version must be at least apiVersion.
 const apiVersion = 24
 
-// createEnvironment loads the library and makes onnxruntime's environment. If warnings is true, a test has the
-// environment write to standard error. Otherwise it writes nothing, as every failure is returned as an error. The
+// createEnvironment loads the library and makes onnxruntime's environment. If
+// warnings is true, a test has the environment write to standard error.
+// Otherwise it writes nothing, as every failure is returned as an error. The
 // caller holds the environment's lock and has probed the library.
 func createEnvironment(libraryPath string, warnings bool) error {
 	onnxruntime.SetSharedLibraryPath(libraryPath)
@@ -27,7 +30,8 @@ func createEnvironment(libraryPath string, warnings bool) error {
 	if err := onnxruntime.InitializeEnvironment(level); err != nil {
 		return oneLine(err)
 	}
-	// Windows builds before 1.29 need this call; newer builds also read the variable that load sets.
+	// Windows builds before 1.29 need this call; newer builds also read the
+	// variable that load sets.
 	if err := onnxruntime.DisableTelemetry(); err != nil {
 		return errors.Join(oneLine(err), onnxruntime.DestroyEnvironment())
 	}
@@ -36,7 +40,8 @@ func createEnvironment(libraryPath string, warnings bool) error {
 
 func environmentVersion() string { return onnxruntime.GetVersion() }
 
-// settings of a session come from the Runtime and from the caller of NewSession.
+// settings of a session come from the Runtime and from the caller of
+// NewSession.
 type settings struct {
 	SessionOptions
 	threads             int
@@ -66,10 +71,12 @@ func createSession(model []byte, s settings) (*handle, error) {
 		options.SetIntraOpNumThreads(s.threads),
 		options.SetInterOpNumThreads(1),
 		options.SetCpuMemArena(true),
-		// onnxruntime makes a plan for every set of input shapes, and a process with many shapes would pile up plans.
+		// onnxruntime makes a plan for every set of input shapes, and a process
+		// with many shapes would pile up plans.
 		options.SetMemPattern(false),
-		// Threads that spin between nodes gain little alone, and lose half the speed beside another busy process. After
-		// a run, they would take the cores from the sampler and from other sessions' threads.
+		// Threads that spin between nodes gain little alone, and lose half the
+		// speed beside another busy process. After a run, they would take the
+		// cores from the sampler and from other sessions' threads.
 		options.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		options.AddSessionConfigEntry("session.force_spinning_stop", "1"),
 	)
@@ -99,19 +106,22 @@ func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
 		return err
 	}
 	defer cuda.Destroy()
-	// TensorFloat-32 rounds the factors of matrix products to 10 bits. Without it, energies keep float32 precision.
+	// TensorFloat-32 rounds the factors of matrix products to 10 bits. Without
+	// it, energies keep float32 precision.
 	if err := cuda.Update(map[string]string{"device_id": strconv.Itoa(device), "use_tf32": "0"}); err != nil {
 		return err
 	}
 	return options.AppendExecutionProviderCUDA(cuda)
 }
 
-// call holds the memory that one Run needs, apart from the tensors. A call is reused, but serves one Run at a time.
+// call holds the memory that one Run needs, apart from the tensors. A call is
+// reused, but serves one Run at a time.
 type call struct {
 	options         *onnxruntime.RunOptions
 	pinner          runtime.Pinner
 	inputs, outputs []onnxruntime.Value
-	// terminate sets the flag that a running call polls between nodes, then sends on terminated.
+	// terminate sets the flag that a running call polls between nodes, then
+	// sends on terminated.
 	terminate  func()
 	terminated chan struct{}
 }
@@ -137,7 +147,8 @@ func newCall(inputs, outputs int) (*call, error) {
 
 func (c *call) destroy() error { return c.options.Destroy() }
 
-// bind makes onnxruntime values over the memory of the tensors. The memory stays pinned until release.
+// bind makes onnxruntime values over the memory of the tensors. The memory
+// stays pinned until release.
 func (c *call) bind(inputs, outputs []Tensor) error {
 	for _, side := range []struct {
 		tensors []Tensor
@@ -169,7 +180,8 @@ func wrap[T onnxruntime.TensorData](shape []int64, data []T, pinner *runtime.Pin
 	return tensor, nil
 }
 
-// release frees the values that bind and the run have made. After release, no C code sees the memory of the tensors.
+// release frees the values that bind and the run have made. After release, no C
+// code sees the memory of the tensors.
 func (c *call) release() {
 	for _, values := range [][]onnxruntime.Value{c.inputs, c.outputs} {
 		for i, value := range values {
@@ -185,7 +197,8 @@ func (c *call) release() {
 // run runs session h on the tensors that bind has bound.
 func (c *call) run(h *handle) error { return oneLine(h.RunWithOptions(c.inputs, c.outputs, c.options)) }
 
-// oneLine makes an error of onnxruntime fit for users: it drops the binding's preamble, stack traces and line breaks.
+// oneLine makes an error of onnxruntime fit for users: it drops the binding's
+// preamble, stack traces and line breaks.
 func oneLine(err error) error {
 	if err == nil {
 		return nil

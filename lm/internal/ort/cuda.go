@@ -12,54 +12,89 @@ import (
 	"infill/lm/internal/onnx"
 )
 
-// useCUDA switches the runtime to a GPU, or returns an error that says exactly what is missing. At the end it runs a
-// small graph on the GPU, because a provider that registers may still not work. The driver may be too old for the
+// useCUDA switches the runtime to a GPU, or returns an error that says exactly
+// what is missing. At the end it runs a small graph on the GPU, because a
+// provider that registers may still not work. The driver may be too old for the
 // toolkit, the GPU too old for the kernels, or its memory full.
 func (r *Runtime) useCUDA(ctx context.Context, index int) error {
-	if err := diagnoseCUDA(r.library, index); err != nil {
+	err := prepareCUDA(r.library, index)
+	if err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	on := r.settings
 	on.cudaDevice = index
 	trial := on
 	trial.requireOnlyProvider = true
-	if err := r.try(ctx, trial); err != nil {
-		return fmt.Errorf("cuda: device %d does not compute: %w; CUDA 12 and cuDNN 9 must be where the loader finds "+
-			"them (LD_LIBRARY_PATH, PATH on Windows)", index, err)
+	err = r.try(ctx, trial)
+	if err != nil {
+		return fmt.Errorf("cuda: device %d does not compute: %w", index, err)
 	}
 	r.settings = on
 	r.device = fmt.Sprintf("cuda:%d", index)
 	return nil
 }
 
-// diagnoseCUDA looks for the driver and the CUDA provider. Its error names everything that is missing at once, to spare
-// the user a download for each missing part.
-func diagnoseCUDA(libraryPath string, index int) error {
+// prepareCUDA looks for the driver and for the CUDA provider, and loads the
+// libraries of CUDA and cuDNN that the provider needs. Its error names
+// everything that is missing at once, to spare the user a download for each
+// missing part.
+func prepareCUDA(libraryPath string, index int) error {
 	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
 		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
 	}
-	var problems []string
-	if count, err := cudaDevices(); err != nil {
-		problems = append(problems, err.Error())
-	} else if index >= count {
-		problems = append(problems, fmt.Sprintf("no device %d: the driver shows %d", index, count))
+	var lines []string
+	for _, err := range []error{findDevice(index), prepareProvider(libraryPath)} {
+		if err != nil {
+			lines = append(lines, err.Error())
+		}
 	}
+	if len(lines) > 0 {
+		return errors.New(strings.Join(lines, "; "))
+	}
+	return nil
+}
+
+// prepareProvider looks for the CUDA provider, and loads what it needs.
+func prepareProvider(libraryPath string) error {
+	provider, err := findProvider(libraryPath)
+	if err != nil || runtime.GOOS != "linux" {
+		return err
+	}
+	needed, err := toolkitOf(provider)
+	if err != nil {
+		return err
+	}
+	return needed.preload(wheelFolders())
+}
+
+// findDevice returns an error if the driver does not show a GPU of that number.
+func findDevice(index int) error {
+	count, err := cudaDevices()
+	if err != nil {
+		return err
+	}
+	if index >= count {
+		return fmt.Errorf("no device %d: the driver shows %d", index, count)
+	}
+	return nil
+}
+
+// findProvider returns the path of the CUDA provider, which lies beside the
+// library.
+func findProvider(libraryPath string) (string, error) {
 	pattern := "libonnxruntime_providers_%s.so"
 	if runtime.GOOS == "windows" {
 		pattern = "onnxruntime_providers_%s.dll"
 	}
 	for _, part := range []string{"cuda", "shared"} {
 		name := fmt.Sprintf(pattern, part)
-		if _, err := os.Stat(filepath.Join(filepath.Dir(libraryPath), name)); err != nil {
-			problems = append(problems, fmt.Sprintf("%s has no CUDA provider: %s is not beside it; run "+
-				"`infill setup --cuda`", libraryPath, name))
-			break
+		_, err := os.Stat(filepath.Join(filepath.Dir(libraryPath), name))
+		if err != nil {
+			return "", fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`", libraryPath,
+				name)
 		}
 	}
-	if len(problems) > 0 {
-		return errors.New(strings.Join(problems, "; "))
-	}
-	return nil
+	return filepath.Join(filepath.Dir(libraryPath), fmt.Sprintf(pattern, "cuda")), nil
 }
 
 // try adds 1 and 1, and 2 and 2, in a session with the given settings.
@@ -68,7 +103,8 @@ func (r *Runtime) try(ctx context.Context, with settings) error {
 	if err != nil {
 		return err
 	}
-	in, out := []float32{1, 2}, make([]float32, 2)
+	in := []float32{1, 2}
+	out := make([]float32, 2)
 	err = s.Run(ctx, []Tensor{Float32([]int64{2}, in)}, []Tensor{Float32([]int64{2}, out)})
 	if err == nil && (out[0] != 2 || out[1] != 4) {
 		err = fmt.Errorf("1+1, 2+2 gave %v", out)
@@ -88,7 +124,8 @@ func trialModel() []byte {
 	return model
 }
 
-// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says why.
+// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says
+// why.
 func FindGPU() error {
 	count, err := cudaDevices()
 	if err == nil && count == 0 {

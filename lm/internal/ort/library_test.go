@@ -10,10 +10,11 @@ import (
 )
 
 var foundLibrary = sync.OnceValues(func() (library.Library, error) {
-	return library.Ensure(context.Background(), library.Options{Progress: os.Stderr})
+	return library.Ensure(context.Background(), library.Options{Progress: library.Lines{Out: os.Stderr}})
 })
 
-// testLibrary is the onnxruntime library that the tests run on: found, or fetched as for a user.
+// testLibrary is the onnxruntime library that the tests run on: found, or
+// fetched as for a user.
 func testLibrary(tb testing.TB) string {
 	tb.Helper()
 	found, err := foundLibrary()

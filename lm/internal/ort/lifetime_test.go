@@ -49,7 +49,8 @@ func TestOneSessionManyGoroutines(t *testing.T) {
 
 func TestCloseWaitsForRunningCalls(t *testing.T) {
 	s := newCounter(t, openCPU(t, Options{}))
-	// Calls that started before Close come to their end, those after it are refused, and none crashes.
+	// Calls that started before Close come to their end, those after it are
+	// refused, and none crashes.
 	var all sync.WaitGroup
 	started := make(chan struct{}, 8)
 	for range 8 {
@@ -76,7 +77,8 @@ func TestCloseWaitsForRunningCalls(t *testing.T) {
 	}
 }
 
-// Close while a call runs that only its context can end: Close must not return before the call does.
+// Close while a call runs that only its context can end: Close must not return
+// before the call does.
 func TestCloseDuringACallThatIsStopped(t *testing.T) {
 	s := newCounter(t, openCPU(t, Options{}))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -139,7 +141,8 @@ func resident(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// Each case would leave far more than the allowance behind if it released one thing too few per round.
+// Each case would leave far more than the allowance behind if it released one
+// thing too few per round.
 func TestResidentMemoryStaysFlat(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("resident memory is read from /proc")

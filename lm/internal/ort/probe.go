@@ -11,8 +11,9 @@ import (
 	"infill/lm/internal/ort/library"
 )
 
-// probe loads the library, and asks for its version and for version apiVersion of its C interface. If the library
-// offers that, it stays loaded, and the binding only counts another reference. The binding itself cannot be asked: it
+// probe loads the library, and asks for its version and for version apiVersion
+// of its C interface. If the library offers that, it stays loaded, and the
+// binding only counts another reference. The binding itself cannot be asked: it
 // unloads an old library before it tells the version.
 func probe(path string) (version string, usable bool, err error) {
 	handle, err := openLibrary(path)
@@ -32,13 +33,16 @@ func probe(path string) (version string, usable bool, err error) {
 	if base == 0 {
 		return "", false, errors.New("not an onnxruntime library: OrtGetApiBase returns nothing")
 	}
-	// The layout of OrtApiBase in onnxruntime_c_api.h never changes: GetApi(version) and GetVersionString().
+	// The layout of OrtApiBase in onnxruntime_c_api.h never changes:
+	// GetApi(version) and GetVersionString().
 	functions := *(**[2]uintptr)(unsafe.Pointer(&base))
 	var versionString func() string
 	purego.RegisterFunc(&versionString, functions[1])
-	if version = versionString(); library.Serves(version) {
-		// A library that is too old complains on standard error if it is asked for a newer interface. So only a library
-		// of a sufficient version is asked.
+	version = versionString()
+	if library.Serves(version) {
+		// A library that is too old complains on standard error if it is asked
+		// for a newer interface. So only a library of a sufficient version is
+		// asked.
 		api, _, _ := purego.SyscallN(functions[0], apiVersion)
 		usable = api != 0
 	}
@@ -51,7 +55,8 @@ func cudaDevices() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("no NVIDIA driver: the loader does not find %s", driver)
 	}
-	// The library stays loaded: the driver does not promise that it can be unloaded after cuInit.
+	// The library stays loaded: the driver does not promise that it can be
+	// unloaded after cuInit.
 	initialise, first := symbolOf(handle, "cuInit")
 	deviceCount, second := symbolOf(handle, "cuDeviceGetCount")
 	if cmp.Or(first, second) != nil {

@@ -2,5 +2,6 @@
 
 package ort
 
-// raceDetector: its bookkeeping grows with the goroutines and memory that a program has ever used.
+// raceDetector: its bookkeeping grows with the goroutines and memory that a
+// program has ever used.
 const raceDetector = true

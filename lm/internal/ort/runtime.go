@@ -1,10 +1,13 @@
-// Package ort runs ONNX graphs with onnxruntime: one environment per process, devices, sessions, cancellation.
+// Package ort runs ONNX graphs with onnxruntime: one environment per process,
+// devices, sessions, cancellation.
 //
-// It is the only package that imports onnxruntime_go, and binding.go is its only file that does. Its subpackage library
-// finds and fetches the shared library.
+// It is the only package that imports onnxruntime_go, and binding.go is its
+// only file that does. Its subpackage library finds and fetches the shared
+// library.
 //
-// Memory: a session works on the caller's slices, which are pinned while C code sees them. A call returns only when C
-// code has finished with the slices, even if the context has ended. Close and the end of each run release everything
+// Memory: a session works on the caller's slices, which are pinned while C code
+// sees them. A call returns only when C code has finished with the slices, even
+// if the context has ended. Close and the end of each run release everything
 // that onnxruntime allocates.
 package ort
 
@@ -13,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -30,10 +32,12 @@ import (
 type Options struct {
 	// LibraryPath is the path of the onnxruntime shared library: see Locate.
 	LibraryPath string
-	// Device is "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda", or "cuda:N" for the N-th GPU.
+	// Device is "auto" (the default: CUDA where it works, else the CPU), "cpu",
+	// "cuda", or "cuda:N" for the N-th GPU.
 	Device string
-	// Threads is how many threads work on one node of a graph. If it is 0, these are as many as Go uses, by the
-	// process's affinity and control group. Every session has its own threads.
+	// Threads is how many threads work on one node of a graph. If it is 0,
+	// these are as many as Go uses, by the process's affinity and control
+	// group. Every session has its own threads.
 	Threads int
 
 	warnings bool // for tests: onnxruntime writes to standard error; the first Open of a process decides
@@ -47,24 +51,27 @@ type Runtime struct {
 	note     string
 	settings settings
 
-	// open guards closed: making a session locks it for reading, and Close for writing.
+	// open guards closed: making a session locks it for reading, and Close for
+	// writing.
 	open         sync.RWMutex
 	closed       bool
 	sessionsLock sync.Mutex
 	sessions     map[*Session]struct{}
 }
 
-// environment is the only state of this process: onnxruntime allows one environment, and the binding one library, per
-// process. The environment is never destroyed, because nobody knows which goroutine still holds a session.
+// environment is the only state of this process: onnxruntime allows one
+// environment, and the binding one library, per process. The environment is
+// never destroyed, because nobody knows which goroutine still holds a session.
 var environment struct {
 	sync.Mutex
 	library string // absolute path; "" until an environment is made
 	version string
 }
 
-// Open loads the onnxruntime library, once per process, and chooses the device. A second Open may choose another device
-// and other options, but not another library. An error says what was found and what is wanted. The device "cuda" never
-// falls back to the CPU.
+// Open loads the onnxruntime library, once per process, and chooses the device.
+// A second Open may choose another device and other options, but not another
+// library. An error says what was found and what is wanted. The device "cuda"
+// never falls back to the CPU.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	device, index, err := parseDevice(o.Device)
 	if err != nil {
@@ -103,15 +110,18 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		if device != "auto" || ctx.Err() != nil {
 			return nil, cmp.Or(ctx.Err(), err)
 		}
-		r.device, r.note = "cpu", err.Error()
+		r.device = "cpu"
+		r.note = err.Error()
 	}
 	return r, nil
 }
 
-// Locate returns the path of the library for a device (see Options). If there is no library for the CPU, it downloads
-// one, and writes messages to progress unless that is nil. The CUDA build of onnxruntime is a file of its own, and a
-// process can load only one library: if a library is already loaded, Locate returns that.
-func Locate(ctx context.Context, device string, progress io.Writer) (string, error) {
+// Locate returns the path of the library for a device (see Options). If there
+// is no library for the CPU, it downloads one, and reports that to progress
+// unless that is nil. The CUDA build of onnxruntime is a file of its own, and a
+// process can load only one library: if a library is already loaded, Locate
+// returns that.
+func Locate(ctx context.Context, device string, progress library.Progress) (string, error) {
 	device, index, err := parseDevice(device)
 	if err != nil {
 		return "", err
@@ -129,10 +139,11 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 		}
 		return found.Path, err
 	case device == "auto":
-		// Look for the driver first: most machines have none, and then no CUDA library can help.
+		// Look for the driver first: most machines have none, and then no CUDA
+		// library can help.
 		if count, err := cudaDevices(); err == nil && count > 0 {
 			if found, err := library.Find(library.Options{CUDA: true}); err == nil &&
-				diagnoseCUDA(found.Path, index) == nil {
+				prepareCUDA(found.Path, index) == nil {
 				return found.Path, nil
 			}
 		}
@@ -141,7 +152,8 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	return found.Path, err
 }
 
-// load makes the environment, or, if there is one, checks that it has the requested library.
+// load makes the environment, or, if there is one, checks that it has the
+// requested library.
 func load(path string, warnings bool) (version string, err error) {
 	environment.Lock()
 	defer environment.Unlock()
@@ -152,7 +164,8 @@ func load(path string, warnings bool) (version string, err error) {
 		return "", fmt.Errorf("%s: this process already runs onnxruntime %s from %s, and can load only one", path,
 			environment.version, environment.library)
 	}
-	// From 1.29 on, published builds send usage data to their maker unless this variable is set before they are loaded.
+	// From 1.29 on, published builds send usage data to their maker unless this
+	// variable is set before they are loaded.
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return "", err
 	}
@@ -162,11 +175,13 @@ func load(path string, warnings bool) (version string, err error) {
 	if err := createEnvironment(path, warnings); err != nil {
 		return "", fmt.Errorf("onnxruntime library: %s: %w", path, err)
 	}
-	environment.library, environment.version = path, environmentVersion()
+	environment.library = path
+	environment.version = environmentVersion()
 	return environment.version, nil
 }
 
-// checkLibrary returns an error for a file that the binding could not use. A usable library stays loaded.
+// checkLibrary returns an error for a file that the binding could not use. A
+// usable library stays loaded.
 func checkLibrary(path string) error {
 	if info, err := os.Stat(path); err != nil {
 		return err
@@ -194,7 +209,8 @@ func parseDevice(name string) (device string, index int, err error) {
 	case slices.Contains([]string{"auto", "cpu", "cuda"}, name):
 		return device, 0, nil
 	case numbered && device == "cuda":
-		if index, err = strconv.Atoi(number); err == nil && index >= 0 && number == strconv.Itoa(index) {
+		index, err = strconv.Atoi(number)
+		if err == nil && index >= 0 && number == strconv.Itoa(index) {
 			return device, index, nil
 		}
 	}
@@ -210,17 +226,20 @@ func (r *Runtime) Library() string { return r.library }
 // Device returns the device in use: "cpu" or "cuda:N".
 func (r *Runtime) Device() string { return r.device }
 
-// Note returns one line that says why "auto" chose the CPU, or "" if it did not or if the device was named.
+// Note returns one line that says why "auto" chose the CPU, or "" if it did not
+// or if the device was named.
 func (r *Runtime) Note() string { return r.note }
 
 // Threads returns how many threads each session uses on the CPU.
 func (r *Runtime) Threads() int { return r.settings.threads }
 
-// MaxThreads returns the largest number of threads that [Options] accepts: with thousands, no run would ever end.
+// MaxThreads returns the largest number of threads that [Options] accepts: with
+// thousands, no run would ever end.
 func MaxThreads() int { return 4 * runtime.NumCPU() }
 
-// Close closes every session that is still open. It waits for running calls, but not for a session that is being made.
-// The library stays loaded for a later Open.
+// Close closes every session that is still open. It waits for running calls,
+// but not for a session that is being made. The library stays loaded for a
+// later Open.
 func (r *Runtime) Close() error {
 	r.open.Lock()
 	r.closed = true

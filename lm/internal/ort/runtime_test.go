@@ -16,7 +16,8 @@ import (
 	"infill/lm/internal/onnx"
 )
 
-// childVariable makes the test binary act as a program of its own, for what is seen only from outside a process.
+// childVariable makes the test binary act as a program of its own, for what is
+// seen only from outside a process.
 const childVariable = "INFILL_ORT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -51,7 +52,8 @@ func compile(t *testing.T, name, source string, arguments ...string) string {
 	return path
 }
 
-// fakeLibrary is a library whose OrtGetApiBase offers nothing and tells a version.
+// fakeLibrary is a library whose OrtGetApiBase offers nothing and tells a
+// version.
 func fakeLibrary(t *testing.T, version string) string {
 	return compile(t, "libonnxruntime.so", fmt.Sprintf(`
 		typedef struct { const void *(*get_api)(unsigned); const char *(*get_version)(void); } base;
@@ -91,7 +93,8 @@ func TestLibrariesThatDoNotServe(t *testing.T) {
 	}
 }
 
-// What a whole program sees of a library that does not serve: an error of Open, and its life.
+// What a whole program sees of a library that does not serve: an error of Open,
+// and its life.
 func TestOpenOnAnOldLibraryInAProgram(t *testing.T) {
 	output, diagnostics := runChild(t, "open "+fakeLibrary(t, "1.20.0"))
 	if !strings.Contains(output, "found version 1.20.0, wanted 1.24.1 or newer") || diagnostics != "" {
@@ -130,8 +133,8 @@ func child(task string) error {
 	return errors.New("unknown task " + verb)
 }
 
-// provoke does what makes onnxruntime warn and complain: an output whose declared shape is wrong, a graph that is
-// refused, a run that fails.
+// provoke does what makes onnxruntime warn and complain: an output whose
+// declared shape is wrong, a graph that is refused, a run that fails.
 func provoke(ctx context.Context, o Options) error {
 	r, err := Open(ctx, o)
 	if err != nil {
@@ -167,7 +170,8 @@ func TestNothingOnStandardError(t *testing.T) {
 	if _, diagnostics := runChild(t, "warnings "+path); diagnostics != "" {
 		t.Errorf("standard error: %s", diagnostics)
 	}
-	// The same work does produce messages: the silence above is the severity's doing.
+	// The same work does produce messages: the silence above is the severity's
+	// doing.
 	if _, diagnostics := runChild(t, "warnings-loud "+path); !strings.Contains(diagnostics, "[W:") ||
 		!strings.Contains(diagnostics, "Expand") {
 		t.Errorf("with warnings on, standard error: %q", diagnostics)
@@ -250,11 +254,12 @@ func TestDiagnoseCUDA(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"cuda", "shared"} {
 		name = "libonnxruntime_providers_" + name + ".so"
-		check.Says(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
+		check.Says(t, prepareCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), name+" is not beside it")
 		check.OK(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
-	// No machine has this many GPUs: either the driver is missing, or it says so.
-	check.Says(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
+	// No machine has this many GPUs: either the driver is missing, or it says
+	// so.
+	check.Says(t, prepareCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
 }
 
 // The graph of the GPU trial is good: it computes on the CPU.
@@ -273,7 +278,7 @@ func TestTrialModel(t *testing.T) {
 func TestCUDAComputes(t *testing.T) {
 	path, err := Locate(context.Background(), "cuda", nil)
 	if err == nil {
-		err = diagnoseCUDA(path, 0)
+		err = prepareCUDA(path, 0)
 	}
 	if err != nil {
 		t.Skip(err)

@@ -12,12 +12,15 @@ var errClosed = errors.New("the onnxruntime session is closed")
 
 // SessionOptions say how a session runs its graph.
 type SessionOptions struct {
-	// ExternalDir is the folder with the files of the graph's external initializers.
+	// ExternalDir is the folder with the files of the graph's external
+	// initializers.
 	ExternalDir string
-	// Inputs and Outputs name the tensors that Run takes, in the order in which Run takes them.
+	// Inputs and Outputs name the tensors that Run takes, in the order in which
+	// Run takes them.
 	Inputs, Outputs []string
-	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order in which
-	// products read them. Weights in a file then stay mapped, and sessions share them.
+	// NoPrepacking leaves constant matrices as they are stored, instead of
+	// keeping a copy in the order in which products read them. Weights in a
+	// file then stay mapped, and sessions share them.
 	NoPrepacking bool
 }
 
@@ -28,17 +31,20 @@ type Session struct {
 	inputs  []string
 	outputs []string
 
-	// Runs lock open for reading, Close for writing: a session closes only when no run uses it.
+	// Runs lock open for reading, Close for writing: a session closes only when
+	// no run uses it.
 	open   sync.RWMutex
 	closed bool
 
-	// idle keeps the calls of past runs for reuse: at most as many as ever ran at once.
+	// idle keeps the calls of past runs for reuse: at most as many as ever ran
+	// at once.
 	idleLock sync.Mutex
 	idle     []*call
 }
 
-// NewSession makes a session from the bytes of an ONNX model. It reads external initializers from o.ExternalDir. It
-// takes far longer than a run, because onnxruntime optimises the graph and packs the weights.
+// NewSession makes a session from the bytes of an ONNX model. It reads external
+// initializers from o.ExternalDir. It takes far longer than a run, because
+// onnxruntime optimises the graph and packs the weights.
 func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 	s, err := r.newSession(model, o, r.settings)
 	if err != nil {
@@ -59,7 +65,8 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		return nil, errClosed
 	}
 	var err error
-	if s.handle, err = createSession(model, settings); err != nil {
+	s.handle, err = createSession(model, settings)
+	if err != nil {
 		return nil, err
 	}
 	r.sessionsLock.Lock()
@@ -71,10 +78,11 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 	return s, nil
 }
 
-// Run runs the graph. It reads inputs from the tensors' own slices and writes outputs into them, in the order of the
-// session's options. If ctx ends, the run stops at the next node of the graph, and Run returns ctx's error
-// (errors.Is(err, context.Canceled)), but never before onnxruntime has let go of the memory. The outputs' contents are
-// undefined after any error.
+// Run runs the graph. It reads inputs from the tensors' own slices and writes
+// outputs into them, in the order of the session's options. If ctx ends, the
+// run stops at the next node of the graph, and Run returns ctx's error
+// (errors.Is(err, context.Canceled)), but never before onnxruntime has let go
+// of the memory. The outputs' contents are undefined after any error.
 func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("onnxruntime run not started: %w", err)
@@ -105,7 +113,8 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	return err
 }
 
-// runCall runs c. It returns false if the run was stopped: the terminate flag of c stays set, so c cannot be reused.
+// runCall runs c. It returns false if the run was stopped: the terminate flag
+// of c stays set, so c cannot be reused.
 func (s *Session) runCall(ctx context.Context, c *call, inputs, outputs []Tensor) (reusable bool, err error) {
 	defer c.release()
 	if err := c.bind(inputs, outputs); err != nil {
@@ -154,7 +163,8 @@ func (s *Session) takeCall() (*call, error) {
 	return newCall(len(s.inputs), len(s.outputs))
 }
 
-// Close waits for running calls and releases the session. A second Close does nothing and returns no error.
+// Close waits for running calls and releases the session. A second Close does
+// nothing and returns no error.
 func (s *Session) Close() error {
 	s.open.Lock()
 	defer s.open.Unlock()

@@ -73,7 +73,8 @@ func TestElementTypes(t *testing.T) {
 	}
 }
 
-// Weights may lie at any offset of a file that is not ours alone, as they do in a safetensors file.
+// Weights may lie at any offset of a file that is not ours alone, as they do in
+// a safetensors file.
 func TestExternalInitializerByOffset(t *testing.T) {
 	r := openCPU(t, Options{})
 	folder := t.TempDir()
@@ -174,7 +175,8 @@ func TestRunErrors(t *testing.T) {
 		})
 	}
 
-	// What only onnxruntime can find comes back as an error too, and the session lives on.
+	// What only onnxruntime can find comes back as an error too, and the
+	// session lives on.
 	open := newSession(t, r, double(), SessionOptions{})
 	check.Says(t, open.Run(context.Background(), []Tensor{vector(0, 0, 0)}, []Tensor{vector(0, 0)}), "onnxruntime run")
 	out := make([]float32, 3)
@@ -212,7 +214,8 @@ func TestNamesThatTheGraphHasNot(t *testing.T) {
 	}
 }
 
-// The loop would run for centuries: the test ends because the context ends the call in its middle.
+// The loop would run for centuries: the test ends because the context ends the
+// call in its middle.
 func TestContextEndsARunningCall(t *testing.T) {
 	s := newCounter(t, openCPU(t, Options{}))
 	for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
@@ -228,8 +231,8 @@ func TestContextEndsARunningCall(t *testing.T) {
 				all.Go(func() { _, failures[i] = count(ctx, s, math.MaxInt64, 0) })
 			}
 			if want == context.Canceled {
-				// A short count that another goroutine finishes beside them shows that the long ones have had time to
-				// start.
+				// A short count that another goroutine finishes beside them
+				// shows that the long ones have had time to start.
 				if _, err := count(context.Background(), s, 20000, 0); err != nil {
 					t.Error(err)
 				}

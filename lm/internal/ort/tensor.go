@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// Tensor gives a slice of the caller's a shape of at least one dimension, row-major. Nothing is copied: a session reads
-// inputs from the slice and writes outputs into it. The zero Tensor fits no input or output.
+// Tensor gives a slice of the caller's a shape of at least one dimension,
+// row-major. Nothing is copied: a session reads inputs from the slice and
+// writes outputs into it. The zero Tensor fits no input or output.
 type Tensor struct {
 	shape    []int64
 	whole    bool // whether the data are int64s
@@ -14,7 +15,8 @@ type Tensor struct {
 	int64s   []int64
 }
 
-// Float32 returns a tensor over data, whose length must be the product of shape.
+// Float32 returns a tensor over data, whose length must be the product of
+// shape.
 func Float32(shape []int64, data []float32) Tensor { return Tensor{shape: shape, float32s: data} }
 
 // Int64 returns a tensor over data, whose length must be the product of shape.
@@ -22,13 +24,14 @@ func Int64(shape []int64, data []int64) Tensor {
 	return Tensor{shape: shape, whole: true, int64s: data}
 }
 
-// check returns an error for a wrong length, before C code sees the memory. onnxruntime itself checks types and shapes
-// against the graph.
+// check returns an error for a wrong length, before C code sees the memory.
+// onnxruntime itself checks types and shapes against the graph.
 func (t Tensor) check() error {
 	if len(t.shape) == 0 {
 		return fmt.Errorf("the tensor has no dimension")
 	}
-	elements, length := int64(1), len(t.float32s)+len(t.int64s) // one of the two slices is empty
+	elements := int64(1)
+	length := len(t.float32s) + len(t.int64s) // one of the two slices is empty
 	for _, dimension := range t.shape {
 		if dimension < 0 || (dimension > 0 && elements > math.MaxInt64/dimension) {
 			return fmt.Errorf("impossible shape %v", t.shape)

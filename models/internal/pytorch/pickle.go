@@ -12,14 +12,17 @@ import (
 )
 
 const (
-	// maxPickleBytes bounds the size of the pickle, which takes some 150 bytes to describe each tensor.
+	// maxPickleBytes bounds the size of the pickle, which takes some 150 bytes
+	// to describe each tensor.
 	maxPickleBytes = 16 << 20
-	// maxOpcodes bounds the memory of a pickle: no opcode takes more than some hundred bytes beyond its argument.
-	// torch.save writes about 40 opcodes for each tensor.
+	// maxOpcodes bounds the memory of a pickle: no opcode takes more than some
+	// hundred bytes beyond its argument. torch.save writes about 40 opcodes
+	// for each tensor.
 	maxOpcodes = 1 << 19
 )
 
-// These are the types of a pickle's values, apart from nil, bool, int, string, and safetensors.DType for classes.
+// These are the types of a pickle's values, apart from nil, bool, int, string,
+// and safetensors.DType for classes.
 type (
 	tuple    []any
 	dict     struct{ items tuple } // a key, its value, the next key
@@ -44,14 +47,16 @@ var classes = map[string]safetensors.DType{
 // maxRank is the largest number of dimensions of a tensor, as in the safetensors reader.
 const maxRank = 32
 
-// rebuildTensor makes a tensor from a storage, an offset, shape and strides (in elements), a Boolean for gradients,
-// hooks, and perhaps metadata. If an element is outside the storage, it returns an error.
+// rebuildTensor makes a tensor from a storage, an offset, shape and strides (in
+// elements), a Boolean for gradients, hooks, and perhaps metadata. If an
+// element is outside the storage, it returns an error.
 func rebuildTensor(arguments tuple) (*tensor, error) {
 	if len(arguments) != 6 && len(arguments) != 7 {
 		return nil, fmt.Errorf("a tensor of %d arguments, not 6", len(arguments))
 	}
 	if len(arguments) == 7 {
-		if metadata, ok := arguments[6].(*dict); arguments[6] != nil && (!ok || len(metadata.items) > 0) {
+		metadata, ok := arguments[6].(*dict)
+		if arguments[6] != nil && (!ok || len(metadata.items) > 0) {
 			return nil, errors.New("a tensor with metadata (conjugated or negated) is not read")
 		}
 	}
@@ -69,14 +74,16 @@ func rebuildTensor(arguments tuple) (*tensor, error) {
 		return nil, fmt.Errorf("a tensor's offset %d is outside the storage, which has %d elements", offset, s.elements)
 	}
 	t := &tensor{storage: s, offset: int64(offset), elements: 1}
-	last, fits := float64(offset), true // a float does not overflow, and is exact up to the size of any file
+	last := float64(offset) // a float does not overflow, and is exact up to the size of any file
+	fits := true
 	for i := range shape {
 		dimension, ok := shape[i].(int)
 		stride, okStride := strides[i].(int)
 		if !ok || !okStride || dimension < 0 || stride < 0 {
 			return nil, fmt.Errorf("dimension %d of a tensor has a size or a stride that cannot be one", i)
 		}
-		t.shape, t.strides = append(t.shape, dimension), append(t.strides, int64(stride))
+		t.shape = append(t.shape, dimension)
+		t.strides = append(t.strides, int64(stride))
 		last += float64(max(dimension-1, 0)) * float64(stride)
 		// With strides of 0, a shape can be larger than its storage.
 		fits = fits && float64(t.elements)*float64(dimension) < 1<<56
@@ -89,7 +96,8 @@ func rebuildTensor(arguments tuple) (*tensor, error) {
 	return t, nil
 }
 
-// unpickler runs a pickle by the opcodes of protocol 2 that torch.save writes. Pickles have no jumps.
+// unpickler runs a pickle by the opcodes of protocol 2 that torch.save writes.
+// Pickles have no jumps.
 type unpickler struct {
 	size     int64 // of the whole file, in bytes
 	storages map[string]*storage
@@ -109,13 +117,16 @@ func (u *unpickler) fail(format string, arguments ...any) {
 
 // load runs the pickle at the start of data, and returns the value that it makes.
 func (u *unpickler) load(data []byte) (any, error) {
-	u.data, u.memo, u.storages = data, map[int]any{}, map[string]*storage{}
+	u.data = data
+	u.memo = map[int]any{}
+	u.storages = map[string]*storage{}
 	for range maxOpcodes {
 		opcode := byte(u.number(1))
 		if u.err == nil && opcode == '.' {
 			return u.pop(1)[0], u.err
 		}
-		if u.step(opcode); u.err != nil {
+		u.step(opcode)
+		if u.err != nil {
 			return nil, u.err
 		}
 	}
@@ -126,7 +137,8 @@ func (u *unpickler) load(data []byte) (any, error) {
 func (u *unpickler) step(opcode byte) {
 	switch opcode {
 	case 0x80:
-		if n := u.number(1); n != 2 {
+		n := u.number(1)
+		if n != 2 {
 			u.fail("pickle protocol %d is not read; torch.save writes 2 unless it is told otherwise", n)
 		}
 	case 'N':
@@ -174,9 +186,11 @@ func (u *unpickler) step(opcode byte) {
 	}
 }
 
-// global returns the class or function of a known name. Any other name is an error, as Python would call it.
+// global returns the class or function of a known name. Any other name is an
+// error, as Python would call it.
 func (u *unpickler) global(name string) any {
-	if dtype, ok := classes[name]; ok {
+	dtype, ok := classes[name]
+	if ok {
 		return dtype
 	}
 	switch f := function(name); f {
@@ -229,7 +243,8 @@ func (u *unpickler) push(value any) any {
 	return value
 }
 
-// pop takes the last n values off the stack. If the last mark is above one of these, it fails.
+// pop takes the last n values off the stack. If the last mark is above one of
+// these, it fails.
 func (u *unpickler) pop(n int) tuple {
 	bottom := 0
 	if len(u.marks) > 0 {
@@ -276,7 +291,8 @@ func (u *unpickler) call(values tuple) {
 		u.push(&dict{})
 	case f == tensorFunction && ok:
 		value, err := rebuildTensor(arguments)
-		if u.push(value); err != nil {
+		u.push(value)
+		if err != nil {
 			u.fail("%w", err)
 		}
 	case f == parameterFunction && ok && len(arguments) == 3: // a tensor, a Boolean for gradients, and hooks
@@ -286,7 +302,8 @@ func (u *unpickler) call(values tuple) {
 	}
 }
 
-// storage returns the storage with the persistent id ("storage", class, key, device, elements).
+// storage returns the storage with the persistent id ("storage", class, key,
+// device, elements).
 func (u *unpickler) storage(id any) *storage {
 	t, _ := id.(tuple)
 	if len(t) != 5 || t[0] != any("storage") {

@@ -1,14 +1,17 @@
-// Package pytorch reads the weights in a pytorch_model.bin, a state dict as torch.save stores it, and writes them as
-// safetensors.
+// Package pytorch reads the weights in a pytorch_model.bin, a state dict as
+// torch.save stores it, and writes them as safetensors.
 //
-// Such a file is an archive of a pickle, a program that builds the state dict, and of the bytes of the tensors'
-// storages. When Python loads a pickle, the pickle may call anything. Here it can name only a dozen classes and
-// functions, and its length bounds its memory. Before the package reads any weights, it checks all that the pickle
-// builds against the size of the file.
+// Such a file is an archive of a pickle, a program that builds the state dict,
+// and of the bytes of the tensors' storages. When Python loads a pickle, the
+// pickle may call anything. Here it can name only a dozen classes and
+// functions, and its length bounds its memory. Before the package reads any
+// weights, it checks all that the pickle builds against the size of the file.
 //
-// The package reads the files of torch 1.6 and later (formats: torch/serialization.py and torch/csrc/jit/serialization
-// of PyTorch). It does not read older forms, weights in several files, whole modules, TorchScript, pickle protocols
-// other than 2, quantised and sparse tensors, and big-endian storages.
+// The package reads the files of torch 1.6 and later (formats:
+// torch/serialization.py and torch/csrc/jit/serialization of PyTorch). It
+// does not read older forms, weights in several files, whole modules,
+// TorchScript, pickle protocols other than 2, quantised and sparse tensors,
+// and big-endian storages.
 package pytorch
 
 import (
@@ -32,7 +35,8 @@ import (
 // FileName is the name that the Hugging Face hub gives to a file of torch.save.
 const FileName = "pytorch_model.bin"
 
-// maxDirectoryBytes bounds the archive's directory, which has some 100 bytes for each storage.
+// maxDirectoryBytes bounds the archive's directory, which has some 100 bytes
+// for each storage.
 const maxDirectoryBytes = 32 << 20
 
 // errCut is the error for a file that ends too early.
@@ -62,7 +66,8 @@ type storage struct {
 	file     *zip.File // has the elements, little-endian
 }
 
-// ConvertFile converts the file at path as Convert does. An error names the file and says what is wrong with it.
+// ConvertFile converts the file at path as Convert does. An error names the
+// file and says what is wrong with it.
 func ConvertFile(ctx context.Context, path string, w io.Writer, wanted func(name string) bool) error {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -83,8 +88,9 @@ func ConvertFile(ctx context.Context, path string, w io.Writer, wanted func(name
 	return nil
 }
 
-// Parse reads and checks the descriptions of the tensors in a file of size bytes. The file is an archive without
-// compression: NAME/data.pkl is the pickle, and NAME/data/KEY are the storages.
+// Parse reads and checks the descriptions of the tensors in a file of size
+// bytes. The file is an archive without compression: NAME/data.pkl is the
+// pickle, and NAME/data/KEY are the storages.
 func Parse(r io.ReaderAt, size int64) (*File, error) {
 	start := make([]byte, min(size, 24))
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
@@ -104,9 +110,11 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 		return nil, errors.New("the archive is not one of torch.save: it has no data.pkl in a folder, or two")
 	}
 	root := strings.TrimSuffix(roots[0], "data.pkl")
-	if order, ok := files[root+"byteorder"]; ok {
+	order, ok := files[root+"byteorder"]
+	if ok {
 		content, err := read(order, 64)
-		if got := strings.TrimSpace(string(content)); err != nil || got != "little" {
+		got := strings.TrimSpace(string(content))
+		if err != nil || got != "little" {
 			return nil, cmp.Or(err, fmt.Errorf("storages of byte order %q are not read", got))
 		}
 	}
@@ -120,11 +128,13 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(u.storages)) {
-		s, ok := u.storages[key], false
-		if s.file, ok = files[root+"data/"+key]; !ok {
+		s := u.storages[key]
+		s.file = files[root+"data/"+key]
+		if s.file == nil {
 			return nil, fmt.Errorf("storage %.40q is not in the archive", key)
 		}
-		if length := s.elements * s.dtype.Size(); s.file.UncompressedSize64 != uint64(length) {
+		length := s.elements * s.dtype.Size()
+		if s.file.UncompressedSize64 != uint64(length) {
 			return nil, fmt.Errorf("storage %.40q has %d bytes, its %d elements of %s take %d", key,
 				s.file.UncompressedSize64, s.elements, s.dtype, length)
 		}
@@ -133,16 +143,19 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	return &File{tensors, size}, err
 }
 
-// maxGrowth bounds the bytes read and written, as a multiple of the source. Tensors that share a storage, and strides
-// of 0, make the result larger, so that a small file could fill any disk. Files may exceed the bound by blockBytes.
+// maxGrowth bounds the bytes read and written, as a multiple of the
+// source. Tensors that share a storage, and strides of 0, make the result
+// larger, so that a small file could fill any disk. Files may exceed the
+// bound by blockBytes.
 const (
 	maxGrowth  = 4
 	blockBytes = 64 << 10
 )
 
-// Convert writes the tensors as a safetensors file, each with its own element type, row-major. If several matrices are
-// the same piece of a storage (tied weights), it writes the first, and each other one for whose name wanted returns
-// true. It compares each storage with the archive's checksum.
+// Convert writes the tensors as a safetensors file, each with its own element
+// type, row-major. If several matrices are the same piece of a storage (tied
+// weights), it writes the first, and each other one for whose name wanted
+// returns true. It compares each storage with the archive's checksum.
 func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string) bool) error {
 	type piece struct {
 		storage *storage
@@ -180,7 +193,8 @@ func (t tensor) ordered() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, rows := t.storage.dtype.Size(), int64(1)
+	size := t.storage.dtype.Size()
+	rows := int64(1)
 	at := t.offset * size
 	// Copy together the last dimensions, as many as are in row-major order.
 	inner := len(t.shape)
@@ -191,7 +205,8 @@ func (t tensor) ordered() ([]byte, error) {
 	if inner == 0 || t.elements == 0 {
 		return all[at : at+t.elements*size], nil
 	}
-	ordered, index := make([]byte, 0, t.elements*size), make([]int, inner)
+	ordered := make([]byte, 0, t.elements*size)
+	index := make([]int, inner)
 	for range t.elements / rows {
 		ordered = append(ordered, all[at:at+rows*size]...)
 		for i := range slices.Backward(index) {
@@ -209,7 +224,8 @@ func (t tensor) ordered() ([]byte, error) {
 
 // directory returns the files of an archive, by their names.
 func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
-	// archive/zip takes memory for every file in the directory, so the directory must be bounded.
+	// archive/zip takes memory for every file in the directory, so the
+	// directory must be bounded.
 	bounded := &boundedReader{ReaderAt: r, left: maxDirectoryBytes}
 	archive, err := zip.NewReader(bounded, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // paths are only names here
@@ -219,7 +235,8 @@ func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	files := map[string]*zip.File{}
 	for _, f := range archive.File {
 		const encrypted = 1
-		switch _, twice := files[f.Name]; {
+		_, twice := files[f.Name]
+		switch {
 		case twice:
 			return nil, fmt.Errorf("%.100q is in the archive twice", f.Name)
 		case f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 || f.Flags&encrypted != 0:
@@ -233,7 +250,8 @@ func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	return files, nil
 }
 
-// read reads a whole file of the archive. If the content does not match the archive's checksum, it returns an error.
+// read reads a whole file of the archive. If the content does not match the
+// archive's checksum, it returns an error.
 func read(f *zip.File, limit uint64) ([]byte, error) {
 	if f.UncompressedSize64 > limit {
 		return nil, fmt.Errorf("%.100q has %d bytes, more than the %d that are accepted", f.Name, f.UncompressedSize64,
@@ -258,7 +276,8 @@ type boundedReader struct {
 }
 
 func (r *boundedReader) ReadAt(p []byte, at int64) (int, error) {
-	if r.left -= int64(len(p)); r.left < 0 {
+	r.left -= int64(len(p))
+	if r.left < 0 {
 		return 0, fmt.Errorf("the archive's directory is larger than the %d bytes that are accepted", maxDirectoryBytes)
 	}
 	return r.ReaderAt.ReadAt(p, at)

@@ -61,7 +61,8 @@ func open(t testing.TB, name string) *pytorch.File {
 
 func all(string) bool { return true }
 
-// The converted tensors are, bit for bit, those that torch.load reads. For those of a model see TestImportConverts.
+// The converted tensors are, bit for bit, those that torch.load reads. For
+// those of a model see TestImportConverts.
 func TestConvert(t *testing.T) {
 	for _, name := range []string{"kinds", "module", "parameters"} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +156,8 @@ func archiveOf(t testing.TB, pickle string) []byte {
 	return archive(t, stored("m/data.pkl", pickle), stored("m/data/0", "\x00\x00\x80\x3f\x00\x00\x00\x40"))
 }
 
-// The pieces above make files that are read, so the next test's files are refused for their changes.
+// The pieces above make files that are read, so the next test's files are
+// refused for their changes.
 func TestParse(t *testing.T) {
 	file := check.Must(parse(archiveOf(t, plain())))(t)
 	want := map[string]tensor{"w": {safetensors.F32, []int{2}, "\x00\x00\x80\x3f\x00\x00\x00\x40"}}
@@ -327,7 +329,8 @@ func TestParseAltered(t *testing.T) {
 	}
 }
 
-// use reads and converts a file. Nothing but an error or a valid safetensors file may come of it.
+// use reads and converts a file. Nothing but an error or a valid safetensors
+// file may come of it.
 func use(t *testing.T, content []byte) {
 	t.Helper()
 	file, err := parse(content)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"runtime"
 	"slices"
@@ -61,7 +60,8 @@ func ModelNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// Validate returns an error if a flag has a wrong value. Call Validate before Open.
+// Validate returns an error if a flag has a wrong value. Call Validate before
+// Open.
 func (o *ModelOptions) Validate() error {
 	switch {
 	case !deviceOf.MatchString(o.Device):
@@ -107,12 +107,4 @@ func (o *ModelOptions) Note(s *terminal.Streams, format string, args ...any) {
 // Warn prints a warning as one line, unless the flag quiet is set.
 func (o *ModelOptions) Warn(s *terminal.Streams, format string, args ...any) {
 	Warn(s, o.Quiet, format, args...)
-}
-
-// FetchProgress returns the writer for messages about downloading the library, or nil if quiet is true.
-func FetchProgress(s *terminal.Streams, quiet bool) io.Writer {
-	if quiet {
-		return nil
-	}
-	return s.Err
 }

@@ -120,7 +120,7 @@ func (c *command) say(format string, arguments ...any) error {
 // printPlaced prints a line about a model that has just been stored.
 func (c *command) printPlaced(b *models.Bundle) error {
 	return c.say("%s@%s: %s, %s in %s\n", cli.OneLine(b.Name), b.Manifest.Revision, cli.OneLine(b.Description),
-		bytesText(b.Manifest.Size()), b.Dir)
+		cli.BytesText(b.Manifest.Size()), b.Dir)
 }
 
 // entries returns the models with the given names, or all if there are no names. It reads only manifests, so that it
@@ -156,7 +156,7 @@ func sizeOf(e models.Entry) string {
 	if e.Manifest == nil {
 		return ""
 	}
-	return bytesText(e.Manifest.Size())
+	return cli.BytesText(e.Manifest.Size())
 }
 
 // modelFacts has all that is known of a model, as JSON for programs.
@@ -231,7 +231,7 @@ func (c *command) pull(ctx context.Context, names []string) error {
 	o := hub.FromEnvironment()
 	for _, name := range names {
 		bar := cli.NewBar(c.streams, c.quiet, false)
-		o.Progress = &transfer{bar: bar}
+		o.Progress = cli.NewTransfer(bar, c.streams.Err)
 		bundle, err := c.store.Pull(ctx, name, o)
 		bar.Clear()
 		if err == nil {

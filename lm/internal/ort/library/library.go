@@ -1,18 +1,23 @@
-// Package library finds the onnxruntime shared library, or fetches it if there is none.
+// Package library finds the onnxruntime shared library, or fetches it if there
+// is none.
 //
-// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the cache folder, and at the Python
-// package onnxruntime of the environment that the executable is installed in. If INFILL_ONNXRUNTIME names a library
+// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in
+// the cache folder, and at the Python package onnxruntime of the environment
+// that the executable is installed in. If INFILL_ONNXRUNTIME names a library
 // that is not usable, Find returns an error and tries nothing else.
 //
-// Fetch gets the wheel of release 1.31.1 (1.24.1 with CUDA) through Python's pip, which knows its registry, mirrors and
-// proxies. It checks the wheel against a pinned SHA-256 before it unpacks it. The cache holds one folder for each
-// release, platform and variant:
+// Fetch tries, in this order, Python's pip (release 1.31.1), the publisher's
+// own release (1.24.4) and Node's npm (1.24.3). It checks what arrives against
+// a pinned SHA-256. The cache holds one folder for each release, platform and
+// variant:
 //
 //	<cache>/onnxruntime/1.31.1/linux-amd64/libonnxruntime.so
-//	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
+//	<cache>/onnxruntime/1.31.1/linux-amd64-cuda/...
 //
-// where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all,
-// and under a lock: of several processes, one fetches and the others wait.
+// where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder.
+// A folder appears whole or not at all, and under a lock: of several processes,
+// one fetches and the others wait. Of several releases, Find takes the one that
+// Fetch tries first.
 package library
 
 import (
@@ -20,7 +25,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,24 +34,29 @@ import (
 	"infill/models"
 )
 
-// Variable is the name of the environment variable by which a user chooses the library.
+// Variable is the name of the environment variable by which a user chooses the
+// library.
 const Variable = "INFILL_ONNXRUNTIME"
 
 // ErrNotFound is wrapped by Find's error if no place has a usable library.
 var ErrNotFound = errors.New("no usable onnxruntime library found")
 
-// Options say which library to look for. The zero value asks for a library for the CPU.
+// Options say which library to look for. The zero value asks for a library for
+// the CPU.
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
-	// Progress gets a line at the start of a fetch and a line at the end, unless it is nil.
-	Progress io.Writer
+	// Progress observes a fetch, unless it is nil.
+	Progress Progress
 
-	goos, goarch string // the running program's unless a test sets them
-	wheel        *wheel
+	// A test may set another platform, and other carriers, than those of the
+	// running program.
+	goos, goarch string
+	list         []carrier
 }
 
-// Library describes a place to look for a library: whether the place has a usable library, and if not, why.
+// Library describes a place to look for a library: whether the place has a
+// usable library, and if not, why.
 type Library struct {
 	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "Python package"
 	Path    string // absolute path of the file, or, if there is none, of the file or folder that was tried
@@ -58,19 +67,22 @@ type Library struct {
 	Reason  string // one line that says why it is not usable; "" if it is
 }
 
-// MinimumVersion is the oldest usable onnxruntime: the binding needs version 24 of the C interface, and each release
-// offers its own version of the interface and all earlier versions.
+// MinimumVersion is the oldest usable onnxruntime: the binding needs version 24
+// of the C interface, and each release offers its own version of the interface
+// and all earlier versions.
 const MinimumVersion = "1.24.1"
 
-// Serves reports whether a library of this version offers the C interface that the binding needs. Only major and minor
-// count: they number the interface. Windows libraries record a build date in place of the patch.
+// Serves reports whether a library of this version offers the C interface that
+// the binding needs. Only major and minor count: they number the interface.
+// Windows libraries record a build date in place of the patch.
 func Serves(version string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	return n == 2 && major == 1 && minor >= 24
 }
 
-// Ensure finds a library, or downloads one. If INFILL_ONNXRUNTIME names a library, Ensure downloads nothing.
+// Ensure finds a library, or downloads one. If INFILL_ONNXRUNTIME names a
+// library, Ensure downloads nothing.
 func Ensure(ctx context.Context, o Options) (Library, error) {
 	found, err := Find(o)
 	if !errors.Is(err, ErrNotFound) {
@@ -79,8 +91,8 @@ func Ensure(ctx context.Context, o Options) (Library, error) {
 	return Fetch(ctx, o)
 }
 
-// Find returns the first usable library. If no place has a usable library, the error wraps ErrNotFound and lists the
-// libraries that are not usable.
+// Find returns the first usable library. If no place has a usable library, the
+// error wraps ErrNotFound and lists the libraries that are not usable.
 func Find(o Options) (Library, error) {
 	places, err := survey(o)
 	if err != nil {
@@ -106,7 +118,7 @@ func Find(o Options) (Library, error) {
 
 // survey examines every place, in the order of Find.
 func survey(o Options) ([]Library, error) {
-	folder, err := o.folder()
+	shelf, err := shelf()
 	if err != nil {
 		return nil, err
 	}
@@ -115,23 +127,31 @@ func survey(o Options) ([]Library, error) {
 		list = append(list, o.examine(Library{Place: Variable, Path: path, Named: true}))
 	}
 	python := Library{Place: "Python package"}
-	if executable, err := os.Executable(); err == nil {
-		if resolved, err := filepath.EvalSymlinks(executable); err == nil {
-			executable = resolved
-		}
-		bin := filepath.Dir(executable)
-		home := filepath.Dir(bin)
+	if bin := programFolder(); bin != "" {
 		list = append(list, o.in(Library{Place: "beside the executable"}, bin))
-		python = o.in(python, pythonFolders(home)...)
+		var folders []string
+		for _, packages := range PythonPackages(ProgramEnvironment()) {
+			folder := filepath.Join(packages, "onnxruntime", "capi")
+			_, missing := os.Stat(folder)
+			if missing != nil {
+				continue
+			}
+			folders = append(folders, folder)
+		}
+		python = o.in(python, folders...)
 	}
-	list = append(list, o.cached(folder))
+	carriers := o.carriers()
+	for i := range carriers {
+		list = append(list, o.cached(&carriers[i], shelf))
+	}
 	if python.Path != "" {
 		list = append(list, python)
 	}
 	return list, nil
 }
 
-// in completes l with the library in the first of folders that has one, or with the reason why none has.
+// in completes l with the library in the first of folders that has one, or with
+// the reason why none has.
 func (o Options) in(l Library, folders ...string) Library {
 	pattern := cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[o.os()],
 		"libonnxruntime.so*")
@@ -143,32 +163,61 @@ func (o Options) in(l Library, folders ...string) Library {
 		}
 	}
 	if len(folders) > 0 {
-		l.Path, l.Reason = folders[0], "no onnxruntime library there"
+		l.Path = folders[0]
+		l.Reason = "no onnxruntime library there"
 	}
 	return l
 }
 
-// pythonFolders returns the folders where the Python package onnxruntime may keep its library. environment is the
-// Python environment into whose bin (Scripts on Windows) a wheel has put the program.
-func pythonFolders(environment string) (folders []string) {
+// programFolder returns the folder of the running program, or "" if the system
+// does not tell it.
+func programFolder() string {
+	executable, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	resolved, err := filepath.EvalSymlinks(executable)
+	if err != nil {
+		return filepath.Dir(executable)
+	}
+	return filepath.Dir(resolved)
+}
+
+// ProgramEnvironment returns the folder of the Python environment into whose
+// bin (Scripts on Windows) a wheel would have put the running program, or "".
+func ProgramEnvironment() string {
+	bin := programFolder()
+	if bin == "" {
+		return ""
+	}
+	return filepath.Dir(bin)
+}
+
+// PythonPackages returns the folders in which the packages of a Python
+// environment lie.
+func PythonPackages(environment string) (folders []string) {
 	for _, packages := range []string{
 		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // also Debian's
 		"Lib/site-packages", "site-packages", ".", // Windows, Windows --user, pip install --target
 	} {
-		found, err := filepath.Glob(filepath.Join(environment, packages, "onnxruntime", "capi"))
-		if err == nil { // an error means that the folder's name has a bracket
-			folders = append(folders, found...)
+		found, err := filepath.Glob(filepath.Join(environment, packages))
+		if err != nil { // the folder's name has a bracket
+			continue
 		}
+		folders = append(folders, found...)
 	}
 	return folders
 }
 
-// cached returns the library that Fetch put into folder. It does not check the SHA-256 again, as Fetch has done so: a
-// file damaged later fails to load.
-func (o Options) cached(folder string) Library {
-	l := Library{Place: "cache", Path: filepath.Join(folder, FileName(o.os())), Version: o.version()}
-	if _, err := os.Stat(l.Path); err != nil {
-		l.Version, l.Reason = "", "nothing fetched yet"
+// cached returns the library that Fetch has put into the folder of a carrier.
+// It does not check the SHA-256 again, as Fetch has done so: a file damaged
+// later fails to load.
+func (o Options) cached(c *carrier, shelf string) Library {
+	l := Library{Place: "cache", Path: filepath.Join(o.folder(c, shelf), c.members[0].name), Version: c.version}
+	_, err := os.Stat(l.Path)
+	if err != nil {
+		l.Version = ""
+		l.Reason = "nothing fetched yet"
 		return l
 	}
 	return o.examine(l)
@@ -176,16 +225,15 @@ func (o Options) cached(folder string) Library {
 
 var versionInName = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+`)
 
-// examine decides whether a file is usable, without loading it. The code that loads it later asks for the version.
+// examine decides whether a file is usable, without loading it. The code that
+// loads it later asks for the version.
 func (o Options) examine(l Library) Library {
 	status, err := os.Stat(l.Path)
-	if err == nil {
-		l.Path, err = filepath.Abs(l.Path)
+	if absolute, failed := filepath.Abs(l.Path); failed == nil {
+		l.Path = absolute
 	}
-	if l.Version == "" {
-		if resolved, err := filepath.EvalSymlinks(l.Path); err == nil {
-			l.Version = versionInName.FindString(filepath.Base(resolved))
-		}
+	if resolved, failed := filepath.EvalSymlinks(l.Path); failed == nil && l.Version == "" {
+		l.Version = versionInName.FindString(filepath.Base(resolved))
 	}
 	l.Found = !errors.Is(err, os.ErrNotExist)
 	provider := "libonnxruntime_providers_cuda.so"
@@ -214,33 +262,38 @@ func (o Options) os() string { return cmp.Or(o.goos, runtime.GOOS) }
 
 func (o Options) arch() string { return cmp.Or(o.goarch, runtime.GOARCH) }
 
-// version returns the version of the onnxruntime release that Fetch downloads.
-func (o Options) version() string {
-	if o.CUDA {
-		return cudaVersion
+func (o Options) platform() platform { return platform{o.os(), o.arch(), o.CUDA} }
+
+// carriers returns what brings the library, in the order in which to try.
+func (o Options) carriers() []carrier {
+	if o.list != nil {
+		return o.list
 	}
-	return Version
+	return carriers(o.platform())
 }
 
-// folder returns the cache folder for o's platform, with or without CUDA.
-func (o Options) folder() (string, error) {
+// shelf returns the folder of the cache that has all releases.
+func shelf() (string, error) {
 	root, err := models.CacheDir()
-	name := o.os() + "-" + o.arch()
-	if o.CUDA {
-		name += "-cuda"
+	if err != nil {
+		return "", err
 	}
-	return filepath.Join(root, "onnxruntime", o.version(), name), err
+	return filepath.Abs(filepath.Join(root, "onnxruntime"))
 }
 
-func (o Options) platform() string {
-	if o.CUDA {
-		return fmt.Sprintf("%s/%s with CUDA", o.os(), o.arch())
-	}
-	return o.os() + "/" + o.arch()
+// folder returns the folder of the cache for a carrier's release and o's
+// platform.
+func (o Options) folder(c *carrier, shelf string) string {
+	return filepath.Join(shelf, c.version, o.platform().folder())
 }
 
-// FileName returns the name of the library file in the cache.
-func FileName(goos string) string {
-	return cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime.dylib"}[goos],
-		"libonnxruntime.so")
+func (o Options) progress() Progress {
+	if o.Progress == nil {
+		return silent{}
+	}
+	return o.Progress
+}
+
+func (o Options) say(format string, arguments ...any) {
+	o.progress().Say(fmt.Sprintf(format, arguments...))
 }
