@@ -316,7 +316,8 @@ func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, e
 		}
 		if state[n] == one.categories() {
 			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being "+
-				"the whole vocabulary, or change the constraints", v.tokenizer.Piece(tokens[one.slots[0]]), one.categories())
+				"the whole vocabulary, or change the constraints", v.tokenizer.Piece(tokens[one.slots[0]]),
+				one.categories())
 		}
 	}
 	if !l.allows(tokens) {

@@ -90,8 +90,8 @@ func findProvider(libraryPath string) (string, error) {
 		name := fmt.Sprintf(pattern, part)
 		_, err := os.Stat(filepath.Join(filepath.Dir(libraryPath), name))
 		if err != nil {
-			return "", fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`", libraryPath,
-				name)
+			return "", fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`",
+				libraryPath, name)
 		}
 	}
 	return filepath.Join(filepath.Dir(libraryPath), fmt.Sprintf(pattern, "cuda")), nil

@@ -98,8 +98,8 @@ func (t toolkit) preload(folders []string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("the library in use needs CUDA %s and cuDNN 9, and these do not load: %s; install the wheels "+
-			"in infill's Python environment, or in the one that VIRTUAL_ENV names, or name CUDA's folder in "+
+		return fmt.Errorf("the library in use needs CUDA %s and cuDNN 9, and these do not load: %s; install the "+
+			"wheels in infill's Python environment, or in the one that VIRTUAL_ENV names, or name CUDA's folder in "+
 			"LD_LIBRARY_PATH", t.version, strings.Join(missing, ", "))
 	}
 	return nil

@@ -33,7 +33,8 @@ func TestToolkitOf(t *testing.T) {
 		names, wheels []string
 	}{
 		{"13", []string{"libcublas.so.13", "libcudart.so.13"}, []string{"nvidia-cublas", "nvidia-cuda-runtime"}},
-		{"12", []string{"libcudart.so.12", "libcufft.so.11"}, []string{"nvidia-cuda-runtime-cu12", "nvidia-cufft-cu12"}},
+		{"12", []string{"libcudart.so.12", "libcufft.so.11"},
+			[]string{"nvidia-cuda-runtime-cu12", "nvidia-cufft-cu12"}},
 	} {
 		_, provider := fakeToolkit(t, test.names)
 		needed := check.Must(toolkitOf(provider))(t)

@@ -56,8 +56,9 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 		reasons = append(reasons, reason)
 		o.say("%s", reason)
 	}
-	return Library{}, fmt.Errorf("cannot fetch onnxruntime for %s: %s; connect this machine and run `infill setup`, or "+
-		"name a library of version %s or newer in %s", o.platform(), strings.Join(reasons, "; "), MinimumVersion, Variable)
+	return Library{}, fmt.Errorf("cannot fetch onnxruntime for %s: %s; connect this machine and run `infill setup`, "+
+		"or name a library of version %s or newer in %s", o.platform(), strings.Join(reasons, "; "), MinimumVersion,
+		Variable)
 }
 
 // fetch downloads the library by one carrier into its folder. The caller holds

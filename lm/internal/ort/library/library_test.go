@@ -331,7 +331,8 @@ func TestFetchInTurn(t *testing.T) {
 		{"none", "npm", `echo "npm error code E404" >&2; echo "npm error 404 Not Found" >&2; exit 1`, nil, "", "",
 			[]string{"pip: there is no python3; 127.0.0.1:", "404 Not Found", MirrorVariable, "npm: 404 Not Found"}},
 		{"false", "nothing", "", newTar(t, inside, "false"), "", "",
-			[]string{inside + ": expected SHA-256 " + byRelease.members[0].sha256 + ", found " + digest([]byte("false"))}},
+			[]string{inside + ": expected SHA-256 " + byRelease.members[0].sha256 + ", found " +
+				digest([]byte("false"))}},
 		{"empty", "nothing", "", newTar(t, "other", "false"), "", "", []string{"some.tgz: it has no file " + inside,
 			"npm: there is no npm"}},
 	} {

@@ -98,7 +98,8 @@ func carriers(p platform) []carrier {
 		{os: "darwin", arch: "arm64"}: {
 			{pip{"onnxruntime", "macosx_14_0_arm64"}, Version, 20882125,
 				"96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c",
-				[]member{{path: "onnxruntime/capi/libonnxruntime." + Version + ".dylib", name: "libonnxruntime.dylib"}}},
+				[]member{{path: "onnxruntime/capi/libonnxruntime." + Version + ".dylib",
+					name: "libonnxruntime.dylib"}}},
 			release("onnxruntime-osx-arm64-"+releaseVersion, "", 0,
 				member{"libonnxruntime." + releaseVersion + ".dylib", "libonnxruntime.dylib",
 					"872533f130f1839a5bc01788ddb4f75c83a189763441ba1178788ed965449289"}),
@@ -121,7 +122,8 @@ func carriers(p platform) []carrier {
 			{pip{"onnxruntime-gpu", "manylinux_2_28_x86_64"}, Version, 255569273,
 				"05d548956197b9d01f59b625de740e0d6be3593f874e241a12dc0362650ecdf7", []member{
 					{path: "onnxruntime/capi/libonnxruntime.so." + Version, name: so},
-					{path: "onnxruntime/capi/libonnxruntime_providers_cuda.so", name: "libonnxruntime_providers_cuda.so"},
+					{path: "onnxruntime/capi/libonnxruntime_providers_cuda.so",
+						name: "libonnxruntime_providers_cuda.so"},
 					{path: "onnxruntime/capi/libonnxruntime_providers_shared.so",
 						name: "libonnxruntime_providers_shared.so"},
 				}},
