@@ -15,7 +15,7 @@ const MaximumOrder = 16
 // Smoothing says how BLEU treats n-gram lengths without a match (Chen &
 // Cherry 2014, "A Systematic Comparison of Smoothing Techniques for
 // Sentence-Level BLEU"; the numbers are those of NLTK's SmoothingFunction).
-// The zero value is none. Methods:
+// The zero value does not smooth. Methods:
 //
 //   - none, method0: a precision without a match becomes the smallest normal float64. So BLEU-4 comes out near 1e-76
 //     percent and not at exactly 0. With no matching unigram it is exactly 0 under every method.

@@ -1,5 +1,4 @@
-// Package library finds the onnxruntime shared library, or fetches it if there
-// is none.
+// Package library finds the onnxruntime shared library, or fetches it.
 //
 // Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in
 // the cache folder, and at the Python package onnxruntime of the environment
