@@ -496,7 +496,8 @@ func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 		return c.drawn(nil, c.streams)
 	case StartShared:
 		// A stream of its own, because the chains' streams are for their steps alone.
-		start, err := c.drawn(weights, samplers.Streams(uint64(c.work.plan.Request.Seed), c.work.plan.Request.Template+"\x00start", 1))
+		r := &c.work.plan.Request
+		start, err := c.drawn(weights, samplers.Streams(uint64(r.Seed), r.Template+"\x00start", 1))
 		return slices.Repeat(start, c.chains()), err
 	case StartMask:
 		return c.unmasked(ctx)

@@ -90,8 +90,9 @@ func newAskedChains(sampler string) askedChains {
 }
 
 func (o asked) request(template string) Request {
-	r := Request{Template: template, Blank: Text(o.Blank), Context: Text(o.Context), Top: Top(o.Top), Seed: Seed(o.Seed),
-		Fit: Fit{Slots: o.Slots, Speech: o.Speech, Ban: o.Ban, Fill: o.Fill, Case: o.Case, Distinct: Switch(o.Distinct)}}
+	r := Request{Template: template, Blank: Text(o.Blank), Context: Text(o.Context), Top: Top(o.Top),
+		Seed: Seed(o.Seed)}
+	r.Fit = Fit{Slots: o.Slots, Speech: o.Speech, Ban: o.Ban, Fill: o.Fill, Case: o.Case, Distinct: Switch(o.Distinct)}
 	samples, temperature := Samples(o.Samples), Temperature(o.Temperature)
 	switch c := o.Chains; {
 	case c != nil:

@@ -67,8 +67,8 @@ func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
 	open := slices.Repeat([]int{samplers.Open}, len(l.slots))
 	for i, g := range l.groups {
 		if !l.differ(open, append(slices.Clone(g.rivals), i)) {
-			return nil, constrained("blank %d and others of its length have too few words to hold different ones: give "+
-				"them more, or leave distinct out", g.blanks[0]+1)
+			return nil, constrained("blank %d and others of its length have too few words to hold different ones: "+
+				"give them more, or leave distinct out", g.blanks[0]+1)
 		}
 	}
 	return l, nil

@@ -196,8 +196,6 @@ func shown(v object.Value) string {
 	return text
 }
 
-var errOneValue = errors.New("one value")
-
 // readJSON reads JSON into an option.
 func readJSON(pointer any, v object.Value) error {
 	lists, numbered := pointer.(interface {
@@ -210,28 +208,25 @@ func readJSON(pointer any, v object.Value) error {
 	case v.IsList() && listed:
 		return list.setList(textsIn(v))
 	case v.IsObject() || v.IsList():
-		return wantedBy(pointer)
+		return otherKind(pointer, v)
 	}
-	return pointer.(encoding.TextUnmarshaler).UnmarshalText([]byte(scalar(v)))
-}
-
-// wantedBy returns the error of an option for a value that it cannot be.
-func wantedBy(pointer any) error {
-	err := pointer.(encoding.TextUnmarshaler).UnmarshalText([]byte("\x00"))
-	if err == nil { // an option that takes any text
-		return errOneValue
+	reader := pointer.(encoding.TextUnmarshaler)
+	err := reader.UnmarshalText([]byte(shown(v)))
+	n, whole := v.Whole()
+	if err != nil && whole { // 3e0 is 3
+		return reader.UnmarshalText([]byte(strconv.Itoa(n)))
 	}
 	return err
 }
 
-// scalar returns a string, number, true or false in the syntax of a flag. Whole
-// numbers lose a point and an exponent.
-func scalar(v object.Value) string {
-	n, ok := v.Whole()
-	if ok {
-		return strconv.Itoa(n)
+// otherKind returns the error of an option for JSON of a kind that it does not
+// take.
+func otherKind(pointer any, v object.Value) error {
+	want := reflect.ValueOf(pointer).Elem().Interface().(value).schema().want
+	if want != "" {
+		return errors.New(want)
 	}
-	return shown(v)
+	return pointer.(encoding.TextUnmarshaler).UnmarshalText([]byte(v))
 }
 
 // textsIn returns the elements of a list as texts; one that is no text is an
@@ -239,11 +234,11 @@ func scalar(v object.Value) string {
 func textsIn(v object.Value) []string {
 	var texts []string
 	for _, element := range v.List() {
-		text := ""
+		one := ""
 		if !element.IsList() && !element.IsObject() && !element.IsNull() {
-			text = scalar(element)
+			one = shown(element)
 		}
-		texts = append(texts, text)
+		texts = append(texts, one)
 	}
 	return texts
 }
@@ -258,7 +253,7 @@ func listsIn(v object.Value) map[string][]string {
 		case f.Value.IsList():
 			lists[f.Key] = textsIn(f.Value)
 		default:
-			words, _ := splitWords(scalar(f.Value)) // nil says that it is no list
+			words, _ := splitWords(shown(f.Value)) // nil says that it is no list
 			lists[f.Key] = words
 		}
 	}

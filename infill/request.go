@@ -162,8 +162,8 @@ func unfolded(given []Given) ([]Given, error) {
 			}
 			read, err := option.Given(a.Value)
 			if err != nil {
-				return nil, wrong("sampler", "%q is not a sampler with its settings: %s: %q is not %v", s.Spec, a.Setting,
-					a.Value, err)
+				return nil, wrong("sampler", "%q is not a sampler with its settings: %s: %q is not %v", s.Spec,
+					a.Setting, a.Value, err)
 			}
 			inner = append(inner, read)
 		}

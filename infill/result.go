@@ -212,7 +212,8 @@ type share struct {
 // result returns an answer as a Result.
 func (w *work) result(a *answer) *Result {
 	p := w.plan
-	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method, Fills: []Fill{},
+	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method,
+		Fills: []Fill{},
 		Alone: w.alone(), Warnings: []string{}, Draws: a.series,
 		Stats: Stats{Slots: p.Slots(), Draws: a.draws, DistinctFills: a.distinct, ModelRows: int64(w.rows) + a.rows,
 			Seconds: time.Since(w.began).Seconds(), Seen: p.seen, Chains: a.chains}}

@@ -27,6 +27,9 @@ type schema struct {
 	kind   string   // "string", "integer", "number", "boolean", "array" or "object"
 	values []string // suggestions, or if closed the only valid texts
 	closed bool
+	// want completes the sentence `… is not …` for JSON of another kind. Types
+	// that do not take every text leave it to UnmarshalText.
+	want string
 }
 
 const auto = "auto"
@@ -96,7 +99,9 @@ func (f *FillKind) UnmarshalText(text []byte) (err error) {
 // MarshalText returns the text that UnmarshalText reads.
 func (f FillKind) MarshalText() ([]byte, error) { return []byte(f), nil }
 
-func (FillKind) schema() schema { return schema{"string", texts(fillKinds()), true} }
+func (FillKind) schema() schema {
+	return schema{kind: "string", values: texts(fillKinds()), closed: true}
+}
 
 // Case says which capitals a fill has. With "auto" or "", a fill from a model
 // without capitals gets the capitals that the text asks for (see
@@ -118,7 +123,9 @@ func (c *Case) UnmarshalText(text []byte) (err error) {
 // MarshalText returns the text that UnmarshalText reads.
 func (c Case) MarshalText() ([]byte, error) { return []byte(c), nil }
 
-func (Case) schema() schema { return schema{"string", texts([]Case{CaseAuto, CaseKeep}), true} }
+func (Case) schema() schema {
+	return schema{kind: "string", values: texts([]Case{CaseAuto, CaseKeep}), closed: true}
+}
 
 // Rank says which fills of draws and chains are listed. "distinct" or "" lists
 // different fills, the likeliest first: of all draws, or of all states of chains
@@ -148,7 +155,9 @@ func (r Rank) settled() Rank {
 	return r
 }
 
-func (Rank) schema() schema { return schema{"string", texts([]Rank{RankDistinct, RankFinal}), true} }
+func (Rank) schema() schema {
+	return schema{kind: "string", values: texts([]Rank{RankDistinct, RankFinal}), closed: true}
+}
 
 // A Switch is on or off.
 type Switch bool
@@ -166,7 +175,9 @@ func (s *Switch) UnmarshalText(text []byte) error {
 // MarshalText returns the text that UnmarshalText reads.
 func (s Switch) MarshalText() ([]byte, error) { return strconv.AppendBool(nil, bool(s)), nil }
 
-func (Switch) schema() schema { return schema{"boolean", []string{"false", "true"}, true} }
+func (Switch) schema() schema {
+	return schema{kind: "boolean", values: []string{"false", "true"}, closed: true}
+}
 
 // A Text is any text.
 type Text string
@@ -180,7 +191,7 @@ func (t *Text) UnmarshalText(text []byte) error {
 // MarshalText returns the text.
 func (t Text) MarshalText() ([]byte, error) { return []byte(t), nil }
 
-func (Text) schema() schema { return schema{kind: "string"} }
+func (Text) schema() schema { return schema{kind: "string", want: "a text"} }
 
 // A Top is the number of fills to keep; 0 is 5.
 type Top int
@@ -331,8 +342,8 @@ func (o *Order) setList(values []string) error {
 func (o Order) numbers() []int {
 	var list []int
 	for text := range strings.SplitSeq(string(o), ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil {
+		n, ok := whole([]byte(strings.TrimSpace(text)), 1, math.MaxInt32)
+		if !ok {
 			return nil
 		}
 		list = append(list, n-1)
@@ -480,7 +491,7 @@ func (e *Energy) UnmarshalText(text []byte) (err error) {
 // MarshalText returns the text that UnmarshalText reads.
 func (e Energy) MarshalText() ([]byte, error) { return []byte(e), nil }
 
-func (Energy) schema() schema { return schema{"string", texts(energies()), true} }
+func (Energy) schema() schema { return schema{kind: "string", values: texts(energies()), closed: true} }
 
 // Steps is the length of each chain, its warm-up included. With 0, the chains
 // stay at their starts.
@@ -624,7 +635,7 @@ func (g *Gradient) UnmarshalText(text []byte) error {
 // MarshalText returns the text that UnmarshalText reads.
 func (g Gradient) MarshalText() ([]byte, error) { return orAuto(string(g)) }
 
-func (Gradient) schema() schema { return schema{"string", gradients(), true} }
+func (Gradient) schema() schema { return schema{kind: "string", values: gradients(), closed: true} }
 
 // Candidates is the number of the model's most probable tokens that every slot of
 // a chain keeps; 0 is the whole vocabulary.
@@ -726,7 +737,7 @@ func (w *Words) UnmarshalText(text []byte) error {
 // MarshalText writes words as UnmarshalText reads them.
 func (w Words) MarshalText() ([]byte, error) { return []byte(joinWords(w)), nil }
 
-func (Words) schema() schema { return schema{kind: "array"} }
+func (Words) schema() schema { return schema{kind: "array", want: errWords.Error()} }
 
 func (w *Words) setList(values []string) error {
 	list, ok := trimmed(values)

@@ -271,8 +271,8 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	case int(p.Request.Top) > l.Top:
 		return nil, 0, unfit("top: %d fills, this server gives %d of a text: ask for fewer", p.Request.Top, l.Top)
 	case rows > l.Rows:
-		return nil, 0, unfit("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or "+
-			"steps, or a smaller budget", rows, l.Rows)
+		return nil, 0, unfit("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples "+
+			"or steps, or a smaller budget", rows, l.Rows)
 	}
 	return p, bytes + float64(p.Request.Top)*sizeOfFill(r.Template), nil
 }

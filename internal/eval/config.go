@@ -168,7 +168,8 @@ func parseVariant(spec samplers.Spec, base []infill.Given) (variant, error) {
 	if named {
 		control := func(r rune) bool { return r < ' ' || r == 0x7f }
 		if strings.ContainsAny(name, "|:\"") || strings.ContainsFunc(name, control) {
-			return v, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters", v.Name, name)
+			return v, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters", v.Name,
+				name)
 		}
 		v.Name = name
 	}

@@ -396,7 +396,9 @@ func TestParseVariants(t *testing.T) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, infill.WarmUp{}, "sqrt", "full", 0.4
 			})},
 			{"dmala:candidates=50,steps=9,warm-up=3",
-				with("dmala", func(s *infill.Chains) { s.Candidates, s.Steps, s.WarmUp = 50, 9, infill.WarmUp{Steps: 3} })},
+				with("dmala", func(s *infill.Chains) {
+					s.Candidates, s.Steps, s.WarmUp = 50, 9, infill.WarmUp{Steps: 3}
+				})},
 		}, ""},
 		{"", nil, "a sampler is missing"},
 		{"gibbs,,dmala", nil, "a sampler is missing"},

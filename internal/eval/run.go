@@ -293,7 +293,8 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	}
 	s, m, moved := result.Stats, result.Model, result.Stats.Chains
 	record := &Record{
-		Model: k.model, Method: k.method, Sentence: k.sentence, Template: request.Template, Chains: make([]chain, chains),
+		Model: k.model, Method: k.method, Sentence: k.sentence, Template: request.Template,
+		Chains:    make([]chain, chains),
 		Signature: result.Signature, environment: environment{m.Runtime, m.Device, infill.Version()},
 		StepSize: moved.StepSize, AcceptanceRate: moved.AcceptanceRate, ChangedSlotsPerStep: moved.ChangedSlotsPerStep,
 		EnergyEvaluations: moved.EnergyEvaluations, GradientEvaluations: moved.GradientEvaluations,

@@ -69,12 +69,7 @@ func (o *batchOptions) validate(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
-	r, err := infill.NewRequest("", o.given)
-	err = cmp.Or(err, r.Check())
-	if err != nil {
-		return cli.Describe(err)
-	}
-	err = cli.CheckJobs(o.job.InFlight)
+	err := cli.CheckJobs(o.job.InFlight)
 	if err != nil {
 		return err
 	}
@@ -179,7 +174,10 @@ type runOptions struct {
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}}
 	cmd := o.command("run INPUT -o OUTPUT", "Fill the templates of a file, on one machine or on many",
-		func() error { return nil },
+		func() error {
+			r, err := infill.NewRequest("", o.given)
+			return cli.Describe(cmp.Or(err, r.Check()))
+		},
 		func(f *infill.Filler) {
 			o.job.Work = &batch.Fill{Filler: f, Given: o.given, Key: o.column, Keep: o.keep}
 		})

@@ -33,7 +33,9 @@ const listed = "50"
 
 // NewCmd returns the command infill tui.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &tuiOptions{streams: s, config: tui.Config{Theme: "auto", Given: []infill.Given{infill.MustGive("top", listed)}}}
+	o := &tuiOptions{streams: s}
+	o.config.Theme = "auto"
+	o.config.Given = []infill.Given{infill.MustGive("top", listed)}
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
 		Short: "Write a text and choose its fills on a screen",
