@@ -10,7 +10,6 @@ package infill
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"infill/lm"
@@ -126,17 +125,6 @@ func (f *Filler) Close() error {
 		return c.Close()
 	}
 	return nil
-}
-
-// Template reads a template without running the model. Its errors are *tokenize.InputError, the same that Fill returns.
-func (f *Filler) Template(text string) (*tokenize.Template, error) {
-	template, err := f.tokenizer.Template(text)
-	if err == nil && len(template.IDs) > f.maxPositions {
-		err = &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
-			"%d tokens found, the model takes %d (its [CLS] and [SEP] included); shorten the text or split it",
-			len(template.IDs), f.maxPositions)}
-	}
-	return template, err
 }
 
 // Tokenizer returns the model's tokenizer.

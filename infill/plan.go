@@ -115,6 +115,13 @@ func (f *Filler) context(text string) ([]int, error) {
 	return ids, nil
 }
 
+// Whole reports whether the model sees the whole text, and not only a window
+// around the blanks.
+func (p *Plan) Whole() bool { return p.seen == 0 }
+
+// Template returns the template with each blank at its shortest.
+func (p *Plan) Template() *tokenize.Template { return p.typed }
+
 // Slots returns the number of slots of all blanks together, at their longest.
 func (p *Plan) Slots() (slots int) {
 	for _, l := range p.layouts {

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"infill/samplers"
 )
 
 // Result is the result of filling one template. Its JSON is part of the command's contract: new fields may come, but no
@@ -37,13 +35,6 @@ type Result struct {
 	Blanks [][2]int `json:"-"`
 	// Draws holds U of every draw in nats, [chains][draws]. Only the results of Progress.Result have Draws.
 	Draws [][]float64 `json:"-"`
-}
-
-// Value is a token that a blank may hold, with the model's probability of the token.
-type Value struct {
-	Text        string  `json:"text"`
-	TokenID     int     `json:"token_id"`
-	Probability float64 `json:"probability"`
 }
 
 // Fill is one ranked fill of all blanks.
@@ -260,33 +251,4 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 		fill.SplitRHat, fill.EffectiveDraws = s.rHat, s.effective
 	}
 	return fill
-}
-
-// mostAlone is the largest number of values in a list of Result.Alone.
-const mostAlone = 5
-
-// alone makes the lists of Result.Alone.
-func (w *work) alone() [][]Value {
-	l := w.plan.layouts[0]
-	list := make([][]Value, len(l.template.Blanks))
-	for blank, b := range l.template.Blanks {
-		list[blank] = []Value{}
-		if b.Slots > 1 {
-			continue
-		}
-		logp := w.roots[0][b.First]
-		for _, token := range samplers.Likeliest(l.alone(b.First), logp, 4*mostAlone) {
-			if len(list[blank]) == mostAlone {
-				break
-			}
-			// The other slots hold the mask, whose text never makes this blank begin a sentence.
-			state := slices.Repeat([]int{w.plan.filler.tokenizer.MaskID()}, len(l.slots))
-			state[b.First] = token
-			text := l.template.Fill(state).Fills[blank]
-			if !slices.ContainsFunc(list[blank], func(v Value) bool { return v.Text == text }) {
-				list[blank] = append(list[blank], Value{text, token, math.Exp(float64(logp[token]))})
-			}
-		}
-	}
-	return list
 }

@@ -155,33 +155,3 @@ func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
 	}
 	return queries
 }
-
-// LogConditionals returns, for each slot of a template, the log-probability in nats of every token of the vocabulary,
-// [slots][vocabulary]. That slot is masked, and the other slots hold ids, [slots]. If ids is nil, all slots are masked
-// at once. Filler.Template makes the template.
-func (f *Filler) LogConditionals(ctx context.Context, parsed *tokenize.Template, ids []int) ([][]float32, error) {
-	if ids != nil && len(ids) != len(parsed.Slots) {
-		return nil, fmt.Errorf("%d tokens given, the template has %d slots", len(ids), len(parsed.Slots))
-	}
-	model, err := f.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if ids == nil {
-		logp, err := model.MaskedLogProbabilities(ctx, parsed.IDs, parsed.Slots)
-		return logp, cancelled(ctx, err)
-	}
-	filled := slices.Clone(parsed.IDs)
-	for slot, position := range parsed.Slots {
-		filled[position] = ids[slot]
-	}
-	logp := make([][]float32, len(parsed.Slots))
-	for slot, position := range parsed.Slots {
-		row, err := model.MaskedLogProbabilities(ctx, filled, []int{position})
-		if err != nil {
-			return nil, cancelled(ctx, err)
-		}
-		logp[slot] = row[0]
-	}
-	return logp, nil
-}

@@ -74,7 +74,7 @@ func TestProofByBruteForce(t *testing.T) {
 		o.Top = 7
 		c.change(&o)
 		r := fill(t, f, twoSlots, o)
-		template, err := f.Template(twoSlots)
+		template, err := f.tokenizer.Template(twoSlots)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -477,7 +477,7 @@ func TestWarmDraws(t *testing.T) {
 	o := asked{}
 	o.Samples, o.Seed, o.Temperature, o.Top, o.Budget.Rows = 20000, 4, 2, 1000, 1<<20
 	o.Slots = Lists{1: words, 2: words}
-	template, err := f.Template(twoSlots)
+	template, err := f.tokenizer.Template(twoSlots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -603,7 +603,7 @@ func TestConstrainedSearch(t *testing.T) {
 func chainLaw(t *testing.T, f *Filler, model *lmtest.Model, text string, order Order,
 	allowed func(w []string) bool) map[string]float64 {
 	t.Helper()
-	template, err := f.Template(text)
+	template, err := f.tokenizer.Template(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ type vocabulary struct {
 	classes   func() []tokenClass // class of each token, [vocabulary]
 	reads     func() []string     // text of each word or piece, else "", [vocabulary]
 	lower     func() []string     // the same in lower case
+	all       func() []int        // every token id
 	kinds     sync.Map            // cache of rules.kinds
 	lists     sync.Map            // cache of vocabulary.list
 }
@@ -24,6 +25,13 @@ func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
 	v := &vocabulary{tokenizer: tokenizer, fillable: tokenizer.Fillable()}
 	v.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
 	v.reads = sync.OnceValue(v.readTokens)
+	v.all = sync.OnceValue(func() []int {
+		ids := make([]int, tokenizer.VocabularySize())
+		for id := range ids {
+			ids[id] = id
+		}
+		return ids
+	})
 	v.lower = sync.OnceValue(func() []string {
 		texts := slices.Clone(v.reads())
 		for i, text := range texts {

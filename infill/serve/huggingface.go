@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -14,8 +13,6 @@ import (
 
 	"infill/infill"
 	"infill/internal/object"
-	"infill/samplers"
-	"infill/tokenize"
 )
 
 // This file serves the protocol of Hugging Face's fill-mask, as huggingface_hub's InferenceClient sends it and
@@ -120,19 +117,17 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	if top > s.Limits.Top {
 		return nil, unfit("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)
 	}
-	templates, size, slots := make([]*tokenize.Template, len(texts)), 0.0, 0
+	plans := make([]*infill.Plan, len(texts))
+	size, slots := 0.0, 0
 	err = s.read(ctx, len(strings.Join(texts, "")), func() error {
 		for i, text := range texts {
-			t, err := f.Template(text)
+			p, err := s.maskPlan(f, text)
 			if err != nil {
 				return err
 			}
-			if len(t.Slots) > s.Limits.Blanks {
-				return unfit("%d tokens to fill in a text, this server takes %d: split the text", len(t.Slots),
-					s.Limits.Blanks)
-			}
-			templates[i], slots = t, max(slots, len(t.Slots))
-			size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
+			plans[i] = p
+			slots = max(slots, p.Slots())
+			size += float64(p.Slots()) * float64(top) * (float64(len(text)) + 100)
 		}
 		return s.checkAnswer(size)
 	})
@@ -141,7 +136,7 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	}
 	logits := 4 * float64(slots) * float64(f.Tokenizer().VocabularySize())
 	found, err := answers(ctx, s, len(texts), textsAtOnce, together(logits, len(texts))+size,
-		func(ctx context.Context, i int) (any, error) { return s.candidates(ctx, f, templates[i], targets, top) })
+		func(ctx context.Context, i int) (any, error) { return candidates(ctx, f, plans[i], targets, top) })
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +144,31 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 		return &maskOutput{found[0]}, nil
 	}
 	return &maskOutput{found}, nil
+}
+
+// maskPlan plans a text as every other door does. What the format of the answer
+// cannot tell is refused.
+func (s *Server) maskPlan(f *infill.Filler, text string) (*infill.Plan, error) {
+	p, err := f.Plan(infill.Request{Template: text, Fit: infill.Fit{Fill: infill.FillAny}})
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	for i, b := range p.Template().Blanks {
+		switch {
+		case b.High > b.Low:
+			return nil, unfit("blank %d may have several lengths, which this answer cannot tell: send it to POST /v1/fill",
+				i+1)
+		case b.Name != "" && named[b.Name]:
+			return nil, unfit("two blanks are called %s, and this answer has each blank by itself: send it to "+
+				"POST /v1/fill", b.Name)
+		}
+		named[b.Name] = true
+	}
+	if p.Slots() > s.Limits.Blanks {
+		return nil, unfit("%d tokens to fill in a text, this server takes %d: split the text", p.Slots(), s.Limits.Blanks)
+	}
+	return p, nil
 }
 
 // targetIDs returns the token ids of words. It returns an error for a word of several tokens. (The pipeline of
@@ -173,25 +193,21 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 	return slices.Compact(ids), nil
 }
 
-// candidates returns the answer for one text: a list, or a list of lists if the text has several blanks.
-func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.Template, targets []int,
-	top int) (any, error) {
-	logp, err := f.LogConditionals(ctx, t, nil)
+// candidates returns the answer for one text: a list, or a list of lists if the
+// text has several blanks.
+func candidates(ctx context.Context, f *infill.Filler, p *infill.Plan, targets []int, top int) (any, error) {
+	alone, err := p.Alone(ctx, top, targets)
 	if err != nil {
 		return nil, err
 	}
-	if targets == nil {
-		targets = s.tokens[:f.Tokenizer().VocabularySize()]
-	}
-	blanks := make([][]Candidate, len(t.Slots))
-	for slot := range t.Slots {
-		ids := slices.Repeat([]int{f.Tokenizer().MaskID()}, len(t.Slots))
-		for _, id := range samplers.Likeliest(targets, logp[slot], top) {
-			ids[slot] = id
-			blanks[slot] = append(blanks[slot], Candidate{
-				Score: math.Exp(float64(logp[slot][id])), Token: id,
-				Text: cmp.Or(f.Tokenizer().Decode([]int{id}), f.Tokenizer().Token(id)), Sequence: t.Fill(ids).Text,
-			})
+	t := f.Tokenizer()
+	blanks := make([][]Candidate, len(alone))
+	for slot, values := range alone {
+		blanks[slot] = []Candidate{}
+		for _, v := range values {
+			text := cmp.Or(t.Decode([]int{v.TokenID}), t.Token(v.TokenID))
+			blanks[slot] = append(blanks[slot], Candidate{Score: v.Probability, Token: v.TokenID, Text: text,
+				Sequence: v.Text})
 		}
 	}
 	if len(blanks) == 1 {

@@ -99,7 +99,6 @@ type Server struct {
 	Options
 	gate    *gate
 	reading *gate // lets only one request at a time read long texts
-	tokens  []int // 0, 1, 2 and so on: all token ids of the largest vocabulary
 	handler http.Handler
 }
 
@@ -117,11 +116,6 @@ func New(o Options) (*Server, error) {
 	one := o.Limits
 	one.Requests = 1
 	s := &Server{Options: o, gate: newGate(o.Limits), reading: newGate(one)}
-	for _, f := range o.Models {
-		for len(s.tokens) < f.Tokenizer().VocabularySize() {
-			s.tokens = append(s.tokens, len(s.tokens))
-		}
-	}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."

@@ -108,13 +108,17 @@ func decode[T any](t testing.TB, text string) (v T) {
 // probabilities while all blanks are masked.
 func TestHuggingFace(t *testing.T) {
 	url, f := start(t, nil), options(t).Models[name]
-	template, err := f.Template("he had [MASK] me")
+	plan, err := f.Plan(infill.Request{Template: "he had [MASK] me", Fit: infill.Fit{Fill: infill.FillAny}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	logp, err := f.LogConditionals(t.Context(), template, nil)
+	alone, err := plan.Alone(t.Context(), 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	probability := map[int]float64{}
+	for _, v := range alone[0] {
+		probability[v.TokenID] = v.Probability
 	}
 	code, text := ask(t, url+"/",
 		`{"inputs": "he had [MASK] me", "parameters": {"targets": ["told", "never"], "top_k": 3}}`)
@@ -123,7 +127,7 @@ func TestHuggingFace(t *testing.T) {
 		t.Fatalf("%d %s", code, text)
 	}
 	for _, c := range one {
-		if want := math.Exp(float64(logp[0][c.Token])); math.Abs(c.Score-want) > 1e-6 {
+		if want := probability[c.Token]; math.Abs(c.Score-want) > 1e-6 {
 			t.Errorf("%s has %g, the model gives %g", c.Text, c.Score, want)
 		}
 	}
@@ -138,6 +142,43 @@ func TestHuggingFace(t *testing.T) {
 	}
 	if len(decode[[][]serve.Candidate](t, string(both[1]))) != 2 {
 		t.Errorf("several texts: %s", text)
+	}
+}
+
+// TestHuggingFaceBlanks: a blank means at POST / what it means at every other door, or is refused with the door that
+// tells it.
+func TestHuggingFaceBlanks(t *testing.T) {
+	url := start(t, nil)
+	for body, want := range map[string]string{
+		`{"inputs": "[MASK=x] and [MASK=x]"}`: "two blanks are called x",
+		`{"inputs": "they [MASK:1-2] ."}`:     "blank 1 may have several lengths",
+		`{"inputs": "they [MASK~zzzq+] ."}`:   "no word of the vocabulary fits",
+	} {
+		code, text := ask(t, url+"/", body)
+		if code != 422 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %q", body, code, text, want)
+		}
+	}
+	_, text := ask(t, url+"/", `{"inputs": "they [MASK~ha.*] me", "parameters": {"top_k": 50}}`)
+	words := decode[[]serve.Candidate](t, text)
+	if len(words) < 3 {
+		t.Errorf("a pattern: %s", text)
+	}
+	for _, c := range words {
+		if !strings.HasPrefix(strings.TrimPrefix(c.Text, "##"), "ha") {
+			t.Errorf("%s does not match ha.*", c.Text)
+		}
+	}
+	_, text = ask(t, url+"/", `{"inputs": "they [MASK:2] me"}`)
+	if tokens := decode[[][]serve.Candidate](t, text); len(tokens) != 2 || len(tokens[1]) != 5 {
+		t.Errorf("two tokens: %s", text)
+	}
+	// A text that is longer than the model reads is filled, as by /v1/fill.
+	long := strings.Repeat("they went on to the next town . ", 100)
+	code, text := ask(t, url+"/", `{"inputs": "`+long+`they [MASK] me"}`)
+	if long := decode[[]serve.Candidate](t, text); code != 200 || len(long) != 5 ||
+		!strings.HasPrefix(long[0].Sequence, "they went on") {
+		t.Errorf("a long text: %d %.300s", code, text)
 	}
 }
 

@@ -143,12 +143,15 @@ func newHeader(o Options) (*header, error) {
 func fits(models []*infill.Filler) func(template string) string {
 	return func(template string) string {
 		for _, m := range models {
-			_, err := m.Template(template)
+			plan, err := m.Plan(infill.Request{Template: template, Fit: infill.Fit{Fill: infill.FillAny}})
 			var input *tokenize.InputError
-			if errors.As(err, &input) {
+			switch {
+			case errors.As(err, &input):
 				return fmt.Sprintf("refused by model %s: %v", m.Model().Name, input.Fault)
-			} else if err != nil {
+			case err != nil:
 				return fmt.Sprintf("refused by model %s", m.Model().Name)
+			case !plan.Whole(): // the samples' metrics are of whole sentences
+				return fmt.Sprintf("refused by model %s: %v", m.Model().Name, tokenize.ErrTooLong)
 			}
 		}
 		return ""

@@ -154,10 +154,7 @@ func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, named
 				all.close())
 		}
 		all[name] = f
-		t, err := f.Template("a [MASK]")
-		if err == nil {
-			_, err = f.LogConditionals(ctx, t, nil)
-		}
+		_, err = f.Fill(ctx, infill.Request{Template: "a [MASK]", Fit: infill.Fit{Fill: infill.FillAny}, Top: 1}, nil)
 		if err != nil {
 			return nil, "", errors.Join(err, all.close())
 		}

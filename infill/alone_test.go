@@ -1,0 +1,48 @@
+package infill
+
+import (
+	"math"
+	"testing"
+)
+
+// TestPlanAlone: each slot has the model's own probabilities, with all blanks masked, of what its blank may take.
+func TestPlanAlone(t *testing.T) {
+	f, model := newFake(t)
+	const text = "the [MASK] sat [MASK~.at] on [MASK:2] ."
+	p, err := f.Plan(Request{Template: text, Fit: Fit{Fill: FillAny}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := p.Template()
+	logp, err := model.MaskedLogProbabilities(t.Context(), template.IDs, template.Slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := p.Alone(t.Context(), 1000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A bare blank takes every token, special ones included; the pattern has cat, mat and sat.
+	for slot, want := range []int{len(fakeWords()), 3, len(fakeWords()), len(fakeWords())} {
+		if len(alone[slot]) != want {
+			t.Errorf("slot %d has %d values, want %d", slot+1, len(alone[slot]), want)
+		}
+		for i, v := range alone[slot] {
+			if math.Abs(v.Probability-math.Exp(float64(logp[slot][v.TokenID]))) > 1e-12 {
+				t.Errorf("slot %d: %d has %v", slot+1, v.TokenID, v.Probability)
+			}
+			if i > 0 && v.Probability > alone[slot][i-1].Probability {
+				t.Errorf("slot %d: value %d is likelier than the one before", slot+1, i+1)
+			}
+		}
+	}
+	const cat, dog = 7, 8
+	alone, err = p.Alone(t.Context(), 1, []int{cat, dog})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(alone[0]) != 1 || len(alone[1]) != 1 || alone[1][0].TokenID != cat ||
+		alone[1][0].Text != "the [MASK] sat cat on [MASK] [MASK] ." {
+		t.Errorf("of two targets: %+v", alone)
+	}
+}
