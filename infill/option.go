@@ -131,8 +131,8 @@ func MustGive(name, text string) Given {
 // in reports whether a method has the option.
 func (o Option) in(method string) bool { return o.Methods == nil || slices.Contains(o.Methods, method) }
 
-// Default returns the text of the value that holds if none is given; "" if there
-// is none.
+// Default returns the text of the value that holds if the option is not given; ""
+// if it then has no value.
 func (o Option) Default() string {
 	chains := NewChains("")
 	chains.Energy = Energy(lm.PLL)
