@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPlanAlone: each slot has the model's own probabilities, with all blanks masked, of what its blank may take.
+// TestPlanAlone: each slot has the model's own probabilities, with all blanks
+// masked, of what its blank may take.
 func TestPlanAlone(t *testing.T) {
 	f, model := newFake(t)
 	const text = "the [MASK] sat [MASK~.at] on [MASK:2] ."
@@ -22,7 +23,8 @@ func TestPlanAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A bare blank takes every token, special ones included; the pattern has cat, mat and sat.
+	// A bare blank takes every token, special ones included; the pattern has
+	// cat, mat and sat.
 	for slot, want := range []int{len(fakeWords()), 3, len(fakeWords()), len(fakeWords())} {
 		if len(alone[slot]) != want {
 			t.Errorf("slot %d has %d values, want %d", slot+1, len(alone[slot]), want)

@@ -154,7 +154,9 @@ func (c Chains) spec() samplers.Spec {
 }
 
 func (c Chains) cost(p *Plan) (rows int, bytes float64) {
-	n, chains, steps := float64(p.Slots()), float64(c.Samples), float64(c.Steps)
+	n := float64(p.Slots())
+	chains := float64(c.Samples)
+	steps := float64(c.Steps)
 	r := float64(len(p.layouts)) + chains*(steps+1)*n
 	candidates := float64(c.Candidates)
 	if candidates == 0 {
@@ -196,7 +198,8 @@ type chainRun struct {
 
 func (c *chainRun) chains() int { return int(c.options.Samples) }
 
-// book counts steps of the chains, and the changed slots and accepted proposals in these steps.
+// book counts steps of the chains, and the changed slots and accepted
+// proposals in these steps.
 type book struct {
 	steps    int
 	changed  int
@@ -216,7 +219,8 @@ func (b *book) count(info *samplers.Info) {
 
 // run moves the chains, and answers with what they met.
 func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
-	steps, warm := int(c.options.Steps), c.options.WarmUp.Steps
+	steps := int(c.options.Steps)
+	warm := c.options.WarmUp.Steps
 	plan := samplers.Plan{Streams: c.streams, WarmUp: warm, Steps: steps - warm}
 	end, err := samplers.Sample(ctx, c.kernel, start, plan, func(at samplers.Step) error {
 		c.observe(at, !at.WarmUp && (c.options.Rank == RankDistinct || at.Number == steps))
@@ -261,7 +265,8 @@ func (c *chainRun) shown() (*pool, *book) {
 // prepare makes the target and the kernel, and returns the starts of the chains,
 // [chains × variables].
 func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
-	w, o := c.work, &c.options
+	w := c.work
+	o := &c.options
 	c.variables = c.layout.variables(w.roots[0], int(o.Candidates))
 	for n := range c.variables {
 		if c.variables[n].categories() == 0 {
@@ -338,7 +343,8 @@ func (c *chainRun) progress(at samplers.Step, warming bool) Progress {
 		p.LogLikelihoods[chain] = u * float64(c.options.Temperature)
 	}
 	if at.Info != nil {
-		p.Accepted, p.Changed = slices.Clone(at.Info.Accepted), slices.Clone(at.Info.Changed)
+		p.Accepted = slices.Clone(at.Info.Accepted)
+		p.Changed = slices.Clone(at.Info.Changed)
 	}
 	return p
 }
@@ -400,8 +406,9 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 	return a, order
 }
 
-// legible returns the best fills with different texts, top at most. If fills have the same text, as "un" "##seen" and
-// "uns" "##een" have, legible keeps the likeliest of them.
+// legible returns the best fills with different texts, top at most. If fills
+// have the same text, as "un" "##seen" and "uns" "##een" have, legible keeps
+// the likeliest of them.
 func (c *chainRun) legible(p *pool, top int) []int {
 	var kept []int
 	seen := map[string]bool{}
@@ -409,7 +416,8 @@ func (c *chainRun) legible(p *pool, top int) []int {
 		if len(kept) == top {
 			break
 		}
-		if text := c.layout.template.Fill(c.tokens(p.state(fill))).Text; !seen[text] {
+		text := c.layout.template.Fill(c.tokens(p.state(fill))).Text
+		if !seen[text] {
 			seen[text] = true
 			kept = append(kept, fill)
 		}
@@ -417,7 +425,8 @@ func (c *chainRun) legible(p *pool, top int) []int {
 	return kept
 }
 
-// patience is how long an interrupted run may take to compute missing energies, too short for people to notice.
+// patience is how long an interrupted run may take to compute missing energies,
+// too short for people to notice.
 const patience = 100 * time.Millisecond
 
 // interrupted returns an answer of the visited states, except those whose energies
@@ -452,10 +461,12 @@ func (c *chainRun) interrupted(ctx context.Context) *answer {
 	return a
 }
 
-// rates returns the acceptance rate, its standard error, and the changed slots per step. The rate is nil if the sampler
-// accepts every proposal, or if the book has no step.
+// rates returns the acceptance rate, its standard error, and the changed slots
+// per step. The rate is nil if the sampler accepts every proposal, or if the
+// book has no step.
 func (b *book) rates(sampler string) (acceptance, standardError *float64, changed float64) {
-	steps, chains := float64(b.steps), float64(len(b.accepted))
+	steps := float64(b.steps)
+	chains := float64(len(b.accepted))
 	if b.steps == 0 {
 		return nil, nil, 0
 	}
@@ -465,13 +476,15 @@ func (b *book) rates(sampler string) (acceptance, standardError *float64, change
 			rates[c] /= steps
 		}
 		rate, e := samplers.MeanAndError(rates)
-		acceptance, standardError = &rate, e
+		acceptance = &rate
+		standardError = e
 	}
 	return acceptance, standardError, float64(b.changed) / steps / chains
 }
 
-// finite returns a step size for a result: nil if the sampler has no step size (size is 0 or NaN), or if size is +Inf,
-// which JSON cannot write. +Inf comes from an adaptation that finds no penalty at all to be best.
+// finite returns a step size for a result: nil if the sampler has no step size
+// (size is 0 or NaN), or if size is +Inf, which JSON cannot write. +Inf comes
+// from an adaptation that finds no penalty at all to be best.
 func finite(size float64) *float64 {
 	if size > 0 && !math.IsInf(size, 1) {
 		return &size
@@ -479,7 +492,8 @@ func finite(size float64) *float64 {
 	return nil
 }
 
-// maxTries is the largest number of draws for one start. A start that the constraints forbid is drawn again.
+// maxTries is the largest number of draws for one start. A start that the
+// constraints forbid is drawn again.
 const maxTries = 1000
 
 // initial returns the starts of the chains, [chains × variables].
@@ -505,12 +519,14 @@ func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 	return c.drawn(weights, c.streams)
 }
 
-// drawn draws the variables independently, each chain with its own stream: by weights, or uniformly if weights is nil.
-// If the constraints forbid a state, drawn draws the state again.
+// drawn draws the variables independently, each chain with its own stream: by
+// weights, or uniformly if weights is nil. If the constraints forbid a state,
+// drawn draws the state again.
 func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, error) {
 	cumulative := make([][]float64, len(weights))
 	for n, row := range weights {
-		// Subtract the largest value, so that the weights of no variable all underflow to 0.
+		// Subtract the largest value, so that the weights of no variable
+		// all underflow to 0.
 		highest := slices.Max(row)
 		sum := 0.0
 		for _, w := range row {
@@ -541,15 +557,17 @@ func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, erro
 	return start, nil
 }
 
-// unmasked draws the slots of each chain one by one in a random order, each from the model with the earlier slots
-// filled and the others masked. A Gibbs sampler that starts from masks does the same in its first sweep.
+// unmasked draws the slots of each chain one by one in a random order, each
+// from the model with the earlier slots filled and the others masked. A Gibbs
+// sampler that starts from masks does the same in its first sweep.
 func (c *chainRun) unmasked(ctx context.Context) ([]int, error) {
 	target, ok := c.target.(samplers.MaskedConditionalTarget)
 	if !ok {
 		return nil, fmt.Errorf("%T has no conditionals of several masked slots", c.target)
 	}
 	categories := target.Categories()
-	slots, width := len(categories), slices.Max(categories)
+	slots := len(categories)
+	width := slices.Max(categories)
 	order := make([][]int, c.chains())
 	for chain, stream := range c.streams {
 		order[chain] = stream.Perm(slots)

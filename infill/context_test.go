@@ -24,8 +24,8 @@ func (m *listener) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 	return m.Model.MaskedLogProbabilities(ctx, ids, slots)
 }
 
-// TestContext: the model reads the context before the text, in every length and text; windows count it; and a wrong one
-// is refused in one line.
+// TestContext: the model reads the context before the text, in every length and
+// text; windows count it; and a wrong one is refused in one line.
 func TestContext(t *testing.T) {
 	tokenizer := newTokenizer(t)
 	model := &listener{Model: newModel(16, 0)}

@@ -25,21 +25,24 @@ func (p *pool) series(value func(fill int32) float64) [][]float64 {
 	return draws
 }
 
-// convergence returns split R-hat, which is near 1 if the chains agree, and the effective number of draws. A value is
-// nil if it is not defined.
+// convergence returns split R-hat, which is near 1 if the chains agree, and the
+// effective number of draws. A value is nil if it is not defined.
 func convergence(draws [][]float64) (splitRHat, effective *float64) {
-	if r := samplers.SplitRHat(draws); !math.IsNaN(r) {
+	r := samplers.SplitRHat(draws)
+	if !math.IsNaN(r) {
 		r = min(r, largestRHat)
 		splitRHat = &r
 	}
-	if n := samplers.EffectiveSampleSize(draws); !math.IsNaN(n) {
+	n := samplers.EffectiveSampleSize(draws)
+	if !math.IsNaN(n) {
 		effective = &n
 	}
 	return splitRHat, effective
 }
 
-// diagnose computes split R-hat and the effective draws of U. It removes the standard error of every fill that only one
-// or two chains met. order lists the fills of the answer.
+// diagnose computes split R-hat and the effective draws of U. It removes the
+// standard error of every fill that only one or two chains met. order lists the
+// fills of the answer.
 func (p *pool) diagnose(a *answer, order []int) {
 	a.chains.SplitRHat, a.chains.EffectiveDraws = convergence(
 		p.series(func(fill int32) float64 { return p.energy[fill] }))
@@ -47,7 +50,8 @@ func (p *pool) diagnose(a *answer, order []int) {
 	last := make([]int, len(p.energy))
 	for chain := range p.chains {
 		for i := chain; i < len(p.draws); i += p.chains {
-			if fill := p.draws[i]; last[fill] != chain+1 {
+			fill := p.draws[i]
+			if last[fill] != chain+1 {
 				last[fill] = chain + 1
 				met[fill]++
 			}
@@ -63,39 +67,49 @@ func (p *pool) diagnose(a *answer, order []int) {
 // believe fills in R-hat, the effective draws and the interval of each fill's share.
 func (p *pool) believe(a *answer, order []int) {
 	for i, at := range order {
-		s, effective := a.fills[i].share, a.chains.EffectiveDraws
+		s := a.fills[i].share
+		effective := a.chains.EffectiveDraws
 		if i < diagnosed {
-			// A fill that each chain met once looks as if the chains mixed well. So the effective draws of U bound the
-			// effective draws of the fill.
+			// A fill that each chain met once looks as if the chains
+			// mixed well. So the effective draws of U bound the effective
+			// draws of the fill.
 			s.rHat, effective = convergence(p.series(func(other int32) float64 {
 				if int(other) == at {
 					return 1
 				}
 				return 0
 			}))
-			if u := a.chains.EffectiveDraws; effective == nil || u != nil && *u < *effective {
+			u := a.chains.EffectiveDraws
+			if effective == nil || u != nil && *u < *effective {
 				effective = u
 			}
 		}
-		// Where the effective number of draws is not known, each chain counts as one draw.
+		// Where the effective number of draws is not known, each chain
+		// counts as one draw.
 		n := float64(p.chains)
 		if effective != nil {
 			n = min(max(*effective, 1), float64(len(p.draws)))
 		}
 		low, high := metrics.Wilson(s.value, n, 0.95)
-		s.effective, s.interval = &n, &[2]float64{low, high}
+		s.effective = &n
+		s.interval = &[2]float64{low, high}
 	}
 }
 
-// unconverged returns a warning if some split R-hat of the result is above convergedRHat, else nil.
+// unconverged returns a warning if some split R-hat of the result is above
+// convergedRHat, else nil.
 func unconverged(r *Result) []string {
-	what, worst := "", convergedRHat
+	what := ""
+	worst := convergedRHat
 	if r := r.Stats.Chains.SplitRHat; r != nil && *r > worst {
-		what, worst = "their log-likelihood", *r
+		what = "their log-likelihood"
+		worst = *r
 	}
 	for _, f := range r.Fills {
-		if r := f.SplitRHat; r != nil && *r > worst {
-			what, worst = fmt.Sprintf("fill %d", f.Rank), *r
+		r := f.SplitRHat
+		if r != nil && *r > worst {
+			what = fmt.Sprintf("fill %d", f.Rank)
+			worst = *r
 		}
 	}
 	if what == "" {

@@ -64,7 +64,8 @@ func TestIntervalsCover(t *testing.T) {
 		few)
 }
 
-// Chains in modes that they do not leave are reported of, and their shares have no small errors.
+// Chains in modes that they do not leave are reported of, and their shares have
+// no small errors.
 func TestUnconverged(t *testing.T) {
 	s := newPool(10, 1)
 	for range 25 {
@@ -97,7 +98,8 @@ func TestUnconverged(t *testing.T) {
 		!strings.Contains(w[0], "not converged: split R-hat") {
 		t.Errorf("warnings %q", w)
 	}
-	// Final states are one draw a chain: nothing to compare, and an interval all the same.
+	// Final states are one draw a chain: nothing to compare, and an
+	// interval all the same.
 	f, _ := newFake(t)
 	o := chainOptions()
 	o.Rank = RankFinal

@@ -9,9 +9,10 @@ import (
 	"infill/infill"
 )
 
-// TestDamaged fills gaps in damaged texts, testdata/damaged.tsv, with the built-in model: how
-// often the word that stood there comes first, and is among five, with its remaining letters
-// as a pattern and without. The sentences were written for this test.
+// TestDamaged fills gaps in damaged texts, testdata/damaged.tsv, with the
+// built-in model: how often the word that stood there comes first, and is among
+// five, with its remaining letters as a pattern and without. The sentences were
+// written for this test.
 func TestDamaged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred fills by the model, one at a time")

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// Percent writes a probability in percent for people, a small one with more decimals. NaN becomes "–".
+// Percent writes a probability in percent for people, a small one with more
+// decimals. NaN becomes "–".
 func Percent(p float64) string {
 	digits := 1
 	switch {
@@ -20,7 +21,8 @@ func Percent(p float64) string {
 	return fmt.Sprintf("%.*f %%", digits, 100*p)
 }
 
-// PercentError writes a share and its standard error (above 0) to the error's first digit, at most four decimals.
+// PercentError writes a share and its standard error (above 0) to the error's
+// first digit, at most four decimals.
 func PercentError(share, standardError float64) string {
 	digits := min(max(1, -int(math.Floor(math.Log10(100*standardError)))), 4)
 	return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*share, digits, 100*standardError)

@@ -13,7 +13,8 @@ import (
 // apart returns those of tokens that a slot may take so that its group and the
 // rivals can hold different sequences.
 func (l *layout) apart(state []int, slot int, tokens []int) []int {
-	number, piece := l.groupOf[slot], l.pieceOf[slot]
+	number := l.groupOf[slot]
+	piece := l.pieceOf[slot]
 	g := &l.groups[number]
 	known := l.known(state, number)
 	suspects := map[int]bool{} // tokens that lead to a sequence that a rival needs

@@ -8,7 +8,8 @@ import (
 	"infill/tokenize"
 )
 
-// fakeWords is the vocabulary of the fake model: 5 special tokens, one unused, words and pieces.
+// fakeWords is the vocabulary of the fake model: 5 special tokens, one unused,
+// words and pieces.
 func fakeWords() []string {
 	return []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]",
 		"the", "cat", "dog", "sat", "ran", "on", "mat", "rug", "un", "##seen", "##known", ".", "seen"}
@@ -23,7 +24,8 @@ func newTokenizer(t testing.TB) *tokenize.Tokenizer {
 	return tokenizer
 }
 
-// newModel makes the fake model, whose bonds have a strength, and which reads so many tokens.
+// newModel makes the fake model, whose bonds have a strength, and which
+// reads so many tokens.
 func newModel(positions int, bond float64) *lmtest.Model {
 	m := lmtest.New(len(fakeWords()), positions)
 	m.Bond = bond

@@ -41,8 +41,8 @@ func check(f *Filler, template string, o asked) error {
 	return err
 }
 
-// TestKnown: the observer may ask for the result so far at every step, of the warm-up while that lasts, and after the
-// end for all that the result counts.
+// TestKnown: the observer may ask for the result so far at every step, of the
+// warm-up while that lasts, and after the end for all that the result counts.
 func TestKnown(t *testing.T) {
 	for _, sampler := range []string{"dmala", "gibbs"} {
 		f, _ := newFake(t)
@@ -404,7 +404,8 @@ func TestStats(t *testing.T) {
 	if result.Stats.Draws != 60 || s.Chains != 4 || s.Steps != 20 || s.WarmUp.Steps != 5 || result.Stats.Slots != 2 {
 		t.Errorf("counts: %+v", s)
 	}
-	// One gradient a step and one at the start; two rows each, and one row for the candidates.
+	// One gradient a step and one at the start; two rows each, and one row
+	// for the candidates.
 	if s.GradientEvaluations != 4*21 || s.EnergyEvaluations != 4*21 || result.Stats.ModelRows != 2*4*21+1 {
 		t.Errorf("%d gradients, %d energies, %d rows", s.GradientEvaluations, s.EnergyEvaluations,
 			result.Stats.ModelRows)

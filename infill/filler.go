@@ -1,9 +1,12 @@
-// Package infill fills the blanks of a text jointly with a masked language model. By default it searches for the
-// likeliest fills under the chain rule, proves them, and gives the model's own probability of each. It also makes
-// independent draws by the chain rule. With a named sampler it runs the Markov chains of a paper over an energy.
+// Package infill fills the blanks of a text jointly with a masked language
+// model. By default it searches for the likeliest fills under the chain rule,
+// proves them, and gives the model's own probability of each. It also makes
+// independent draws by the chain rule. With a named sampler it runs the Markov
+// chains of a paper over an energy.
 //
-// A [Request] becomes a [Plan]: token ids, slots (package tokenize), the tokens that each slot may take, and a layout
-// for each combination of lengths. A method solves the plan, and Plan.Fill makes a [Result] of the answer.
+// A [Request] becomes a [Plan]: token ids, slots (package tokenize), the tokens
+// that each slot may take, and a layout for each combination of lengths. A
+// method solves the plan, and Plan.Fill makes a [Result] of the answer.
 // docs/explanation/architecture.md follows a command through the files.
 package infill
 
@@ -16,17 +19,20 @@ import (
 	"infill/tokenize"
 )
 
-// LanguageModel has the methods of a masked language model that a Filler calls. Ids are token ids, [CLS] and [SEP]
-// included; slots are positions in the ids.
+// LanguageModel has the methods of a masked language model that a Filler calls.
+// Ids are token ids, [CLS] and [SEP] included; slots are positions in the ids.
 type LanguageModel interface {
-	// Description returns the names of the model and of the device on which the model runs.
+	// Description returns the names of the model and of the device on
+	// which the model runs.
 	Description() lm.Description
-	// Positions returns the largest number of tokens that the model reads at once, [CLS] and [SEP] included.
+	// Positions returns the largest number of tokens that the model reads at
+	// once, [CLS] and [SEP] included.
 	Positions() int
-	// MaskedLogProbabilities returns log p of every token for each slot while all slots hold [MASK],
-	// [slots][vocabulary], nats. It runs one row.
+	// MaskedLogProbabilities returns log p of every token for each slot while
+	// all slots hold [MASK], [slots][vocabulary], nats. It runs one row.
 	MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error)
-	// LogProbabilities returns log p of every token at the Position of each row, nats, [rows][vocabulary].
+	// LogProbabilities returns log p of every token at the Position of each
+	// row, nats, [rows][vocabulary].
 	LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error)
 	// NewTarget makes the distribution over the slots of a text.
 	NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error)
@@ -40,11 +46,13 @@ var _ LanguageModel = (*lm.MaskedLM)(nil)
 type Model struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"` // of the bundle, 64 hexadecimal digits
-	// Tokenizer is the SHA-256 of the tokenizer. Cased reports whether the tokenizer keeps capitals.
+	// Tokenizer is the SHA-256 of the tokenizer. Cased reports whether the
+	// tokenizer keeps capitals.
 	Tokenizer string `json:"-"`
 	Cased     bool   `json:"-"`
-	// Runtime is the version of onnxruntime, and Device is "cpu" or "cuda:N". If the device "auto" became the CPU, Note
-	// says why CUDA was not used. All three are "" until the model is loaded.
+	// Runtime is the version of onnxruntime, and Device is "cpu" or "cuda:N".
+	// If the device "auto" became the CPU, Note says why CUDA was not used. All
+	// three are "" until the model is loaded.
 	Runtime string `json:"-"`
 	Device  string `json:"-"`
 	Note    string `json:"-"`
@@ -52,7 +60,8 @@ type Model struct {
 	Segments int `json:"-"`
 }
 
-// Filler fills templates with one model. Many goroutines may use it at once; their rows share model calls.
+// Filler fills templates with one model. Many goroutines may use it at once;
+// their rows share model calls.
 type Filler struct {
 	vocabulary   *vocabulary
 	tokenizer    *tokenize.Tokenizer
@@ -80,7 +89,11 @@ func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
 
 func (f *Filler) describe(d lm.Description) {
 	m := &f.model
-	m.Name, m.SHA256, m.Runtime, m.Device, m.Note = d.Name, d.SHA256, d.Runtime, d.Device, d.Note
+	m.Name = d.Name
+	m.SHA256 = d.SHA256
+	m.Runtime = d.Runtime
+	m.Device = d.Device
+	m.Note = d.Note
 }
 
 // Model describes the model.
@@ -121,7 +134,8 @@ func (f *Filler) Close() error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.closed = true
-	if c, ok := f.loaded.(interface{ Close() error }); ok {
+	c, ok := f.loaded.(interface{ Close() error })
+	if ok {
 		return c.Close()
 	}
 	return nil
@@ -130,17 +144,20 @@ func (f *Filler) Close() error {
 // Tokenizer returns the model's tokenizer.
 func (f *Filler) Tokenizer() *tokenize.Tokenizer { return f.tokenizer }
 
-// Calls returns the number of model calls and the rows in them. Both are 0 if the model does not count them.
+// Calls returns the number of model calls and the rows in them. Both are 0 if
+// the model does not count them.
 func (f *Filler) Calls() (calls, rows int64) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if m, ok := f.loaded.(interface{ Calls() (calls, rows int64) }); ok {
+	m, ok := f.loaded.(interface{ Calls() (calls, rows int64) })
+	if ok {
 		return m.Calls()
 	}
 	return 0, 0
 }
 
-// cancelled returns ctx.Err() if ctx has ended and err is not nil. Otherwise it returns err unchanged.
+// cancelled returns ctx.Err() if ctx has ended and err is not nil. Otherwise it
+// returns err unchanged.
 func cancelled(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

@@ -24,8 +24,10 @@ func (w *work) warnings(r *Result) []string {
 	for blank := range l.template.Blanks {
 		warnings = append(append(warnings, joined(l, blank)...), w.rather(l, blank)...)
 	}
-	if s := r.Stats.Chains; s != nil {
-		if a := s.AcceptanceRate; a != nil && *a < 0.05 {
+	s := r.Stats.Chains
+	if s != nil {
+		a := s.AcceptanceRate
+		if a != nil && *a < 0.05 {
 			warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly "+
 				"moved; leave the step size to auto, or take a smaller one", 100**a))
 		} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps {
@@ -45,7 +47,8 @@ func (w *work) warnings(r *Result) []string {
 	return warnings
 }
 
-// unknown warns if ids hold unknown tokens. what names the text of the ids in the warning, as in "template".
+// unknown warns if ids hold unknown tokens. what names the text of the ids in
+// the warning, as in "template".
 func (f *Filler) unknown(what string, ids []int) []string {
 	unknown := 0
 	for _, id := range ids {
@@ -60,10 +63,12 @@ func (f *Filler) unknown(what string, ids []int) []string {
 		unknown)}
 }
 
-// foreign warns if the model does not know half of a template's words, or cuts the words into so many pieces that it
-// can hardly have learned their language.
+// foreign warns if the model does not know half of a template's words, or cuts
+// the words into so many pieces that it can hardly have learned their language.
 func (w *work) foreign(l *layout) []string {
-	words, cut, unknown := 0, 0, 0
+	words := 0
+	cut := 0
+	unknown := 0
 	for position, id := range l.ids {
 		switch class := w.plan.filler.vocabulary.classes()[id]; {
 		case slices.Contains(l.slots, position):
@@ -76,10 +81,12 @@ func (w *work) foreign(l *layout) []string {
 			words++
 		}
 	}
-	few, most := 4, 2./3 // fewer words show no language; a known language has at most this many further pieces a word
+	few := 4
+	most := 2. / 3 // fewer words show no language; a known language has at most this many further pieces a word
 	foreign := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }
 	if strings.ContainsFunc(l.template.Text, foreign) {
-		few, most = 1, 1./2
+		few = 1
+		most = 1. / 2
 	}
 	switch {
 	case words < few:
@@ -93,9 +100,11 @@ func (w *work) foreign(l *layout) []string {
 	return nil
 }
 
-// joined warns if letters follow a blank directly, as in [MASK]ing: the model reads both as one word.
+// joined warns if letters follow a blank directly, as in [MASK]ing: the model
+// reads both as one word.
 func joined(l *layout, blank int) []string {
-	b, text := l.template.Blanks[blank], l.template.Text
+	b := l.template.Blanks[blank]
+	text := l.template.Text
 	if !b.TouchesRight || b.Pattern != "" {
 		return nil
 	}
@@ -109,10 +118,12 @@ func joined(l *layout, blank int) []string {
 		"word", left+text[b.Start:b.End]+right, right, left, right)}
 }
 
-// rather returns a warning if the option fill alone excludes tokens that hold most of the probability of a blank's
-// first slot. It returns nil if none of the excluded tokens has a probability of 0.1 or more.
+// rather returns a warning if the option fill alone excludes tokens that hold
+// most of the probability of a blank's first slot. It returns nil if none of
+// the excluded tokens has a probability of 0.1 or more.
 func (w *work) rather(l *layout, blank int) []string {
-	b, own := l.template.Blanks[blank], l.rules.blanks[blank]
+	b := l.template.Blanks[blank]
+	own := l.rules.blanks[blank]
 	if l.rules.fill == FillAny || own.list != nil || own.pattern != nil {
 		return nil
 	}
@@ -150,7 +161,8 @@ func (w *work) rather(l *layout, blank int) []string {
 		100*math.Exp(float64(row[best])), w.advice(l.rules, b, best))}
 }
 
-// advice says how to change the template or the options so that blank b may take the token.
+// advice says how to change the template or the options so that blank b
+// may take the token.
 func (w *work) advice(r *rules, b tokenize.Blank, token int) string {
 	class := w.plan.filler.vocabulary.classes()[token]
 	switch text := w.plan.filler.tokenizer.Token(token); {

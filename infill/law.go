@@ -10,20 +10,23 @@ import (
 	"infill/samplers"
 )
 
-// law gives samplers.Search and samplers.Draw the chain rule's conditionals. Categories are token ids. Probabilities
-// are the model's own over the whole vocabulary: the options narrow the fills, not the law.
+// law gives samplers.Search and samplers.Draw the chain rule's conditionals.
+// Categories are token ids. Probabilities are the model's own over the whole
+// vocabulary: the options narrow the fills, not the law.
 type law struct {
 	model  LanguageModel
 	masked []int // ids with the mask token in every slot
 	slots  []int // positions in ids
 	root   [][]float32
 	rows   *int // counts the rows that went through the model
-	// kept caches the log-probabilities of earlier rows for draws, which may ask again; it is nil for a search.
+	// kept caches the log-probabilities of earlier rows for draws, which may
+	// ask again; it is nil for a search.
 	kept *simplelru.LRU[string, []float32]
 }
 
 const (
-	// askedNumbers is the largest number of probabilities that one model call returns: 32 MiB.
+	// askedNumbers is the largest number of probabilities that one model call
+	// returns: 32 MiB.
 	askedNumbers = 8 << 20
 	// keptNumbers is the largest number of probabilities in law.kept: 64 MiB.
 	keptNumbers = 16 << 20
@@ -39,10 +42,12 @@ func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 	var keys []string
 	own := map[string]int{} // the row of each key
 	for i, a := range asked {
-		ids, filled := slices.Clone(l.masked), false
+		ids := slices.Clone(l.masked)
+		filled := false
 		for slot, token := range a.State {
 			if token != samplers.Open {
-				ids[l.slots[slot]], filled = token, true
+				ids[l.slots[slot]] = token
+				filled = true
 			}
 		}
 		if !filled {
@@ -52,18 +57,21 @@ func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 		key := ""
 		if l.kept != nil {
 			key = stateKey(a.State, a.Slot)
-			if logp, ok := l.kept.Get(key); ok {
+			logp, ok := l.kept.Get(key)
+			if ok {
 				take(i, logp)
 				continue
 			}
-			if row, asked := own[key]; asked {
+			row, asked := own[key]
+			if asked {
 				takers[row] = append(takers[row], i)
 				continue
 			}
 			own[key] = len(rows)
 		}
 		rows = append(rows, lm.Row{IDs: ids, Position: l.slots[a.Slot]})
-		takers, keys = append(takers, []int{i}), append(keys, key)
+		takers = append(takers, []int{i})
+		keys = append(keys, key)
 	}
 	step := max(1, askedNumbers/len(l.root[0]))
 	for first := 0; first < len(rows); first += step {

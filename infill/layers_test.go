@@ -30,8 +30,8 @@ internal/journal internal/parallel
 internal/check internal/floats internal/logmath internal/object internal/regular internal/wire
 `
 
-// TestLayers holds the imports to the list of layers: a package stands in it once, and imports what stands below its
-// own line.
+// TestLayers holds the imports to the list of layers: a package stands in it
+// once, and imports what stands below its own line.
 func TestLayers(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to list imports with")

@@ -110,7 +110,8 @@ func (l *layout) known(state []int, number int) []int {
 // choices returns the tokens, ascending, that a slot may take so that the open
 // slots can be filled too, given the tokens in the filled slots of a state.
 func (l *layout) choices(state []int, slot int) []int {
-	number, piece := l.groupOf[slot], l.pieceOf[slot]
+	number := l.groupOf[slot]
+	piece := l.pieceOf[slot]
 	g := &l.groups[number]
 	known := l.known(state, number)
 	if known[piece] != samplers.Open {
@@ -214,7 +215,8 @@ func (l *layout) order(o Order) ([]int, error) {
 	return blanks, nil
 }
 
-// see sets the ids that the model reads: the context, and then the text's tokens at the positions from to to.
+// see sets the ids that the model reads: the context, and then the text's
+// tokens at the positions from to to.
 func (l *layout) see(from, to int, context []int) {
 	t := l.template
 	l.ids = slices.Concat(t.IDs[:1], context, t.IDs[from:to+1], t.IDs[len(t.IDs)-1:])

@@ -24,31 +24,21 @@ type listed struct {
 	ids  []int
 }
 
-// list reads the words of a blank's list. It caches the last wordList of each blank number, because every record of a
-// file repeats the list.
+// list reads the words of a blank's list. It caches the last wordList of each
+// blank number, because every record of a file repeats the list.
 func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordList {
 	type key struct {
 		number  int
 		touches bool
 	}
 	at := key{number, b.TouchesLeft}
-	if known, ok := v.lists.Load(at); ok && slices.Equal(known.(*wordList).words, words) {
+	known, ok := v.lists.Load(at)
+	if ok && slices.Equal(known.(*wordList).words, words) {
 		return known.(*wordList)
 	}
 	l := &wordList{words: words}
 	for _, word := range words {
-		ids, err := v.candidate(word, b)
-		if err == nil && len(ids) > maxPieces {
-			err = fmt.Errorf("it has %s, and a blank %d at most", countPieces(len(ids)), maxPieces)
-		}
-		if err == nil {
-			if at := slices.IndexFunc(ids, func(id int) bool {
-				_, ok := slices.BinarySearch(v.fillable, id)
-				return !ok
-			}); at >= 0 {
-				err = fmt.Errorf("%s fills no blank", v.tokenizer.Token(ids[at]))
-			}
-		}
+		ids, err := v.writable(word, b)
 		if err != nil {
 			l.left = append(l.left, fmt.Sprintf("%q: %v", word, err))
 			continue
@@ -59,7 +49,26 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 	return l
 }
 
-// choices holds the listed words that have one number of pieces, sorted for look-ups by their known pieces.
+// writable reads a word of the list of blank b as tokens that can fill a blank.
+func (v *vocabulary) writable(word string, b tokenize.Blank) ([]int, error) {
+	ids, err := v.candidate(word, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > maxPieces {
+		return nil, fmt.Errorf("it has %s, and a blank %d at most", countPieces(len(ids)), maxPieces)
+	}
+	for _, id := range ids {
+		_, fills := slices.BinarySearch(v.fillable, id)
+		if !fills {
+			return nil, fmt.Errorf("%s fills no blank", v.tokenizer.Token(id))
+		}
+	}
+	return ids, nil
+}
+
+// choices holds the listed words that have one number of pieces, sorted for
+// look-ups by their known pieces.
 type choices struct {
 	forward  [][]int           // the words, ascending
 	backward [][]int           // the words, in the order of compareBackward
@@ -71,7 +80,8 @@ func newChoices(fills []listed) *choices {
 	c := &choices{first: map[int][]int{}, written: map[string]string{}}
 	for _, f := range fills {
 		c.forward = append(c.forward, f.ids)
-		if key := fmt.Sprint(f.ids); c.written[key] == "" && !strings.HasPrefix(f.text, "##") {
+		key := fmt.Sprint(f.ids)
+		if c.written[key] == "" && !strings.HasPrefix(f.text, "##") {
 			c.written[key] = f.text
 		}
 	}
@@ -84,7 +94,8 @@ func newChoices(fills []listed) *choices {
 	return c
 }
 
-// compareBackward compares words of equal length by their last pieces, then by the pieces before.
+// compareBackward compares words of equal length by their last pieces, then by
+// the pieces before.
 func compareBackward(a, b []int) int {
 	for i := len(a) - 1; i >= 0; i-- {
 		if a[i] != b[i] {

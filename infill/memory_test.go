@@ -23,7 +23,8 @@ func (m *counting) LogProbabilities(_ context.Context, rows []lm.Row) ([][]float
 	return slices.Repeat([][]float32{m.row}, len(rows)), nil
 }
 
-// However many conditionals are asked for, few are made at once: each is a number for every token.
+// However many conditionals are asked for, few are made at once: each is a
+// number for every token.
 func TestFewRowsAtOnce(t *testing.T) {
 	model := &counting{row: make([]float32, askedNumbers/50)}
 	l := &law{model: model, masked: []int{4, 4}, slots: []int{0, 1}, root: [][]float32{model.row, model.row},

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A module of somebody else imports this one as the README says: the program there builds, and with it every package
-// that is public.
+// A module of somebody else imports this one as the README says: the program
+// there builds, and with it every package that is public.
 func TestOutsideModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

@@ -134,12 +134,15 @@ func (p *Plan) Slots() (slots int) {
 // bounds only seconds, and of the bytes of memory, without those of the model.
 func (p *Plan) Cost() (rows int, bytes float64) { return p.Request.Method.cost(p) }
 
-// Fill fills the blanks and ranks the fills. If observe is not nil, Fill calls observe with the initial states and then
-// after every step, and waits until it returns.
+// Fill fills the blanks and ranks the fills. If observe is not nil, Fill
+// calls observe with the initial states and then after every step, and waits
+// until it returns.
 //
-// Errors: *OptionError and *tokenize.InputError for faults that only the model shows. If ctx ends, Fill stops the
-// running call of the model and returns ctx.Err() with the result so far, marked as Unfinished, or nil. The same
-// request, model, machine and number of threads give the same result, except for its Seconds.
+// Errors: *OptionError and *tokenize.InputError for faults that only the model
+// shows. If ctx ends, Fill stops the running call of the model and returns
+// ctx.Err() with the result so far, marked as Unfinished, or nil. The same
+// request, model, machine and number of threads give the same result, except
+// for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
 	ctx = oneCaller(ctx, p.Request.Method)
@@ -195,11 +198,12 @@ func (w *work) laws(o Order) ([]samplers.Law, error) {
 	return laws, nil
 }
 
-// ErrUnwanted, as the cause of a cancelled context, tells Plan.Fill that nobody reads an unfinished result. Plan.Fill
-// then returns at once, without a result.
+// ErrUnwanted, as the cause of a cancelled context, tells Plan.Fill that nobody
+// reads an unfinished result. Plan.Fill then returns at once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
 
-// Unwanted returns a context that is cancelled with the cause ErrUnwanted when ctx ends. done releases the context.
+// Unwanted returns a context that is cancelled with the cause ErrUnwanted when
+// ctx ends. done releases the context.
 func Unwanted(ctx context.Context) (own context.Context, done func()) {
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })

@@ -10,7 +10,8 @@ import (
 	"infill/samplers"
 )
 
-// A pool holds every different state (a fill) that chains visit once, and for every draw the number of its fill.
+// A pool holds every different state (a fill) that chains visit once, and for
+// every draw the number of its fill.
 type pool struct {
 	chains, slots int
 	states        []int          // different fills as categories, [fills × slots]
@@ -24,7 +25,8 @@ func newPool(chains, slots int) *pool {
 	return &pool{chains: chains, slots: slots, index: map[string]int{}}
 }
 
-// add counts the present state of every chain as a draw. state.Energy holds U divided by temperature.
+// add counts the present state of every chain as a draw. state.Energy holds U
+// divided by temperature.
 func (p *pool) add(state *samplers.State, temperature float64) {
 	for chain, u := range state.Energy {
 		position := state.Position(chain)
@@ -50,8 +52,9 @@ func (p *pool) state(fill int) []int { return p.states[fill*p.slots : (fill+1)*p
 // final returns the number of each chain's fill at its last draw, [chains].
 func (p *pool) final() []int32 { return p.draws[len(p.draws)-p.chains:] }
 
-// evaluate computes the energies that the sampler did not need (Gibbs moves without energies). A batch has at most as
-// many states as there are chains, so that the model gets no larger batch than before.
+// evaluate computes the energies that the sampler did not need (Gibbs moves
+// without energies). A batch has at most as many states as there are chains, so
+// that the model gets no larger batch than before.
 func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
 	var missing []int
 	for fill, u := range p.energy {
@@ -76,8 +79,9 @@ func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
 	return nil
 }
 
-// distinct ranks the different fills by energy, the best first. Of equal energies, the fill drawn more often comes
-// first, then the fill with smaller token numbers. So the order never depends on which chain came first.
+// distinct ranks the different fills by energy, the best first. Of equal
+// energies, the fill drawn more often comes first, then the fill with smaller
+// token numbers. So the order never depends on which chain came first.
 func (p *pool) distinct() []int {
 	counts := p.counts()
 	fills := make([]int, len(p.energy))
@@ -91,7 +95,8 @@ func (p *pool) distinct() []int {
 	return fills
 }
 
-// finals ranks the chains' final states by energy, with repeats, top at most. Equal energies keep the order of chains.
+// finals ranks the chains' final states by energy, with repeats, top at most.
+// Equal energies keep the order of chains.
 func (p *pool) finals(top int) []int {
 	fills := make([]int, p.chains)
 	for chain, fill := range p.final() {
@@ -110,7 +115,8 @@ func (p *pool) counts() []int {
 	return counts
 }
 
-// byChain returns, for each fill in order, the share of each chain's draws that are this fill, [order][chains].
+// byChain returns, for each fill in order, the share of each chain's draws that
+// are this fill, [order][chains].
 func (p *pool) byChain(order []int) [][]float64 {
 	place := make(map[int][]int, len(order)) // a fill can occur in order more than once
 	counts := make([][]float64, len(order))

@@ -131,7 +131,8 @@ func Decide(given []Given) (Method, error) {
 
 // foreign returns the error for an option that a request's method does not have.
 func foreign(o Option) error {
-	chains, search := o.in(MethodChains), o.in(MethodSearch)
+	chains := o.in(MethodChains)
+	search := o.in(MethodSearch)
 	switch {
 	case search:
 		return wrong(o.Name, "it is an option of the chain rule, and samplers have none: leave it out")

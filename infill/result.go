@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Result is the result of filling one template. Its JSON is part of the command's contract: new fields may come, but no
-// field is renamed.
+// Result is the result of filling one template. Its JSON is part of the
+// command's contract: new fields may come, but no field is renamed.
 type Result struct {
 	// Format is the version of the JSON of a Result, 4.
 	Format    int    `json:"format"`
@@ -18,22 +18,27 @@ type Result struct {
 	Seed *uint64 `json:"seed,omitempty"`
 	// Method is MethodSearch, MethodDraws, or the sampler's name.
 	Method string `json:"method"`
-	// Proven reports, for a search, whether every allowed fill that is not listed is at most as likely as those in
-	// Fills. LeftOutAtMost is an upper bound of the probability of every fill that is not listed.
+	// Proven reports, for a search, whether every allowed fill that is not
+	// listed is at most as likely as those in Fills. LeftOutAtMost is an upper
+	// bound of the probability of every fill that is not listed.
 	Proven        *bool    `json:"proven,omitempty"`
 	LeftOutAtMost *float64 `json:"left_out_at_most,omitempty"`
 	Fills         []Fill   `json:"fills"`
-	// Alone lists, for each blank, the likeliest tokens that the blank may take while all blanks are masked,
-	// [blanks][values], five at most. The list is empty for a blank that has more than one piece at its shortest.
+	// Alone lists, for each blank, the likeliest tokens that the blank may take
+	// while all blanks are masked, [blanks][values], five at most. The list is
+	// empty for a blank that has more than one piece at its shortest.
 	Alone [][]Value `json:"alone"`
 	Stats Stats     `json:"stats"`
-	// Unfinished reports whether the run was interrupted. Fills then holds the likeliest fills found so far.
+	// Unfinished reports whether the run was interrupted. Fills then holds the
+	// likeliest fills found so far.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
-	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or "[MASK:2]", in Template.
+	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
+	// "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
-	// Draws holds U of every draw in nats, [chains][draws]. Only the results of Progress.Result have Draws.
+	// Draws holds U of every draw in nats, [chains][draws]. Only the results of
+	// Progress.Result have Draws.
 	Draws [][]float64 `json:"-"`
 }
 
@@ -46,40 +51,48 @@ type Fill struct {
 	// Spans holds the byte range of each of Values in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
-	// Pieces is the number of tokens in each blank, [blanks]. It is nil if all fills have the same lengths.
+	// Pieces is the number of tokens in each blank, [blanks]. It is nil if all
+	// fills have the same lengths.
 	Pieces []int `json:"pieces,omitempty"`
-	// Probability is P by the chain rule over the whole vocabulary; nil for a sampler, which computes no such P.
+	// Probability is P by the chain rule over the whole vocabulary; nil for a
+	// sampler, which computes no such P.
 	Probability *float64 `json:"probability,omitempty"`
 	// LogLikelihood is log P in nats or, for a sampler's fill, the energy U in nats.
 	LogLikelihood float64 `json:"log_likelihood"`
-	// Share is, if every blank has a list and a search scored all fills of the lists, the fill's part of their total
-	// probability. For a sampler, Share is the fill's share of the draws. ShareError is the standard error of Share
-	// between chains. ShareError is nil for a single chain, or if only one or two of more chains met the fill.
+	// Share is, if every blank has a list and a search scored all fills of the
+	// lists, the fill's part of their total probability. For a sampler, Share
+	// is the fill's share of the draws. ShareError is the standard error of
+	// Share between chains. ShareError is nil for a single chain, or if only
+	// one or two of more chains met the fill.
 	Share      *float64 `json:"share,omitempty"`
 	ShareError *float64 `json:"share_error,omitempty"`
-	// ShareInterval is a 95 % interval (Wilson's, over EffectiveDraws) for the fill's probability. It holds only if the
-	// chains have converged.
+	// ShareInterval is a 95 % interval (Wilson's, over EffectiveDraws) for the
+	// fill's probability. It holds only if the chains have converged.
 	ShareInterval *[2]float64 `json:"share_interval,omitempty"`
-	// Count is the number of draws that are this fill. FinalCount is the number of chains that ended with it.
+	// Count is the number of draws that are this fill. FinalCount is the number
+	// of chains that ended with it.
 	Count      int `json:"count,omitempty"`
 	FinalCount int `json:"final_count,omitempty"`
-	// SplitRHat is near 1 if the chains agree on Share, see ChainStats. It is nil beyond the first 100 fills, and if it
-	// is not defined.
+	// SplitRHat is near 1 if the chains agree on Share, see ChainStats. It is
+	// nil beyond the first 100 fills, and if it is not defined.
 	SplitRHat *float64 `json:"split_r_hat,omitempty"`
-	// EffectiveDraws is how many independent draws would tell as much about Share, or about U if that number is less.
+	// EffectiveDraws is how many independent draws would tell as much about
+	// Share, or about U if that number is less.
 	EffectiveDraws *float64 `json:"effective_draws,omitempty"`
 }
 
 // Stats says how a method found a result, and what the work cost.
 type Stats struct {
 	Slots int `json:"slots"` // slots of the longest fill
-	// Draws is the number of ranked draws. DistinctFills is the number of different fills that the method met.
+	// Draws is the number of ranked draws. DistinctFills is the number of
+	// different fills that the method met.
 	Draws         int     `json:"draws,omitempty"`
 	DistinctFills int     `json:"distinct_fills"`
 	ModelRows     int64   `json:"model_rows"` // rows (token sequences) that went through the model
 	Device        string  `json:"device"`
 	Seconds       float64 `json:"seconds"` // time from the template to the ranking
-	// Seen is how many tokens around the blanks the model saw of a too long text; 0 if it saw the whole text.
+	// Seen is how many tokens around the blanks the model saw of a too long
+	// text; 0 if it saw the whole text.
 	Seen   int         `json:"seen,omitempty"`
 	Chains *ChainStats `json:"chains,omitempty"` // nil unless a sampler ran
 }
@@ -90,27 +103,34 @@ type ChainStats struct {
 	Energy  Energy `json:"energy"`
 	Chains  int    `json:"chains"`
 	Steps   int    `json:"steps"` // steps of each chain, warm-up included
-	// Candidates holds the number of tokens, or of words, that each slot may take, [slots].
+	// Candidates holds the number of tokens, or of words, that each slot
+	// may take, [slots].
 	Candidates []int `json:"candidates"`
-	// StepSize is α after the warm-up. It is nil if the sampler has no step size, or if adaptation found no penalty at
-	// all to be best (α is +Inf).
+	// StepSize is α after the warm-up. It is nil if the sampler has no step
+	// size, or if adaptation found no penalty at all to be best (α is +Inf).
 	StepSize *float64 `json:"step_size"`
-	// AcceptanceRate is the mean over chains and steps after the warm-up. It is nil if the sampler accepts every
-	// proposal, or if no step followed the warm-up.
+	// AcceptanceRate is the mean over chains and steps after the warm-up.
+	// It is nil if the sampler accepts every proposal, or if no step
+	// followed the warm-up.
 	AcceptanceRate          *float64 `json:"acceptance_rate"`
 	AcceptanceStandardError *float64 `json:"acceptance_standard_error"`
-	// ChangedSlotsPerStep is the mean number of slots that a step after the warm-up changed in a chain.
+	// ChangedSlotsPerStep is the mean number of slots that a step after the
+	// warm-up changed in a chain.
 	ChangedSlotsPerStep float64     `json:"changed_slots_per_step"`
 	WarmUp              WarmUpStats `json:"warm_up"`
-	// MeanLogLikelihood is the mean U of the draws in nats. MeanLogLikelihoodStandardError is its error between chains.
+	// MeanLogLikelihood is the mean U of the draws in nats.
+	// MeanLogLikelihoodStandardError is its error between chains.
 	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
-	// SplitRHat of U is near 1 if the halves of all chains agree. Above 1.3 the result carries a warning; 1000 stands
-	// for every larger value. EffectiveDraws is how many independent draws would tell as much about U. Both are nil if
-	// they are not defined: if a chain has fewer than 4 draws, or if all draws have the same U.
+	// SplitRHat of U is near 1 if the halves of all chains agree. Above 1.3 the
+	// result carries a warning; 1000 stands for every larger value.
+	// EffectiveDraws is how many independent draws would tell as much about U.
+	// Both are nil if they are not defined: if a chain has fewer than 4 draws,
+	// or if all draws have the same U.
 	SplitRHat      *float64 `json:"split_r_hat"`
 	EffectiveDraws *float64 `json:"effective_draws"`
-	// EnergyEvaluations and GradientEvaluations count the states whose energy, or gradient, was computed.
+	// EnergyEvaluations and GradientEvaluations count the states whose energy,
+	// or gradient, was computed.
 	EnergyEvaluations   int64 `json:"energy_evaluations"`
 	GradientEvaluations int64 `json:"gradient_evaluations"`
 }
@@ -136,10 +156,12 @@ type Progress struct {
 	WarmUp   bool
 	// TokenIDs holds the token id in each slot of each chain, [chains × slots].
 	TokenIDs []int
-	// LogLikelihoods holds U of each chain in nats, [chains]; NaN if the sampler does not compute U.
+	// LogLikelihoods holds U of each chain in nats, [chains]; NaN if the
+	// sampler does not compute U.
 	LogLikelihoods []float64
-	// Accepted says which chains accepted their proposal. Changed holds the number of slots that changed in each chain.
-	// Both are [chains], and nil at step 0.
+	// Accepted says which chains accepted their proposal. Changed holds
+	// the number of slots that changed in each chain. Both are [chains],
+	// and nil at step 0.
 	Accepted []bool
 	Changed  []int
 	// StepSize is α at this step; 0 if the sampler has no step size.
@@ -246,9 +268,13 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 		share := min(1, math.Exp(f.logLikelihood)/a.total)
 		fill.Share = &share
 	}
-	if s := f.share; s != nil {
-		fill.Share, fill.ShareError, fill.ShareInterval = &s.value, s.error, s.interval
-		fill.SplitRHat, fill.EffectiveDraws = s.rHat, s.effective
+	s := f.share
+	if s != nil {
+		fill.Share = &s.value
+		fill.ShareError = s.error
+		fill.ShareInterval = s.interval
+		fill.SplitRHat = s.rHat
+		fill.EffectiveDraws = s.effective
 	}
 	return fill
 }

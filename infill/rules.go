@@ -56,7 +56,8 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 			whole = `(?i)` + whole
 		}
 		var err error
-		if r.blanks[i].pattern, err = regexp.Compile(whole); err != nil {
+		r.blanks[i].pattern, err = regexp.Compile(whole)
+		if err != nil {
 			return nil, constrained("blank %d: %v", i+1, err)
 		}
 		if o.Slots[i+1] == nil && b.High > 1 {
@@ -76,7 +77,8 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		}
 	}
 	for i, j := range firstOfName(t.Blanks) { // blanks with the same name share a list and a pattern
-		one, other := &r.blanks[i], &r.blanks[j]
+		one := &r.blanks[i]
+		other := &r.blanks[j]
 		if other.list == nil {
 			other.list = one.list
 		}
@@ -85,7 +87,8 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		}
 	}
 	for i, j := range firstOfName(t.Blanks) {
-		r.blanks[i].list, r.blanks[i].pattern = r.blanks[j].list, r.blanks[j].pattern
+		r.blanks[i].list = r.blanks[j].list
+		r.blanks[i].pattern = r.blanks[j].pattern
 	}
 	return r, nil
 }
@@ -114,7 +117,8 @@ func (r *rules) bansOf(b tokenize.Blank) bans {
 	return bans{plain: r.bans.plain}
 }
 
-// firstOfName returns, for each blank, the number of the first blank with the same name, or its own if it has none.
+// firstOfName returns, for each blank, the number of the first blank with the
+// same name, or its own if it has none.
 func firstOfName(blanks []tokenize.Blank) []int {
 	first := make([]int, len(blanks))
 	for i, b := range blanks {
@@ -141,13 +145,17 @@ func (r *rules) named(blanks []tokenize.Blank, lists Lists) error {
 
 // listed reads the list of words of blank number, counted from 1.
 func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
-	b, own := t.Blanks[number-1], &r.blanks[number-1]
-	low, high := 1, maxPieces
+	b := t.Blanks[number-1]
+	own := &r.blanks[number-1]
+	low := 1
+	high := maxPieces
 	if b.High > 0 {
-		low, high = b.Low, b.High
+		low = b.Low
+		high = b.High
 	}
 	list := r.vocabulary.list(number, words, b)
-	if left := len(list.left); left == len(words) {
+	left := len(list.left)
+	if left == len(words) {
 		return misfit("slot", "blank %d cannot take %s", number, list.left[0])
 	} else if left > 0 {
 		r.warnings = append(r.warnings, fmt.Sprintf("%d of the %d words of blank %d are left out, which the model "+
@@ -179,19 +187,23 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	return nil
 }
 
-// spelled returns a word of a blank's list as the user wrote it, or "" if ids are not a listed word.
+// spelled returns a word of a blank's list as the user wrote it, or "" if ids
+// are not a listed word.
 func (r *rules) spelled(blank int, ids []int) string {
-	if c := r.blanks[blank].list[len(ids)]; c != nil {
+	c := r.blanks[blank].list[len(ids)]
+	if c != nil {
 		return c.written[fmt.Sprint(ids)]
 	}
 	return ""
 }
 
-// lengths returns the numbers of pieces that each blank's list has or, without a list, the user typed, ascending.
+// lengths returns the numbers of pieces that each blank's list has or, without
+// a list, the user typed, ascending.
 func (r *rules) lengths(t *tokenize.Template) [][]int {
 	lengths := make([][]int, len(t.Blanks))
 	for i, b := range t.Blanks {
-		if list := r.blanks[i].list; list != nil {
+		list := r.blanks[i].list
+		if list != nil {
 			lengths[i] = slices.Sorted(maps.Keys(list))
 			continue
 		}
@@ -234,7 +246,8 @@ func (r *rules) allows(number int, b tokenize.Blank, ids []int) bool {
 func (r *rules) spellings(t *tokenize.Template, numbers []int) (spellings, error) {
 	number := numbers[0]
 	b := t.Blanks[number]
-	if list := r.blanks[number].list[b.Slots]; list != nil {
+	list := r.blanks[number].list[b.Slots]
+	if list != nil {
 		return list, nil
 	}
 	pieces := make([][]int, b.Slots)
@@ -338,8 +351,9 @@ func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 	return support
 }
 
-// kinds returns the tokens, ascending, that the option fill allows as the first piece of a blank or, if first is false,
-// as a later piece. The vocabulary caches the tokens for all templates.
+// kinds returns the tokens, ascending, that the option fill allows as the first
+// piece of a blank or, if first is false, as a later piece. The vocabulary
+// caches the tokens for all templates.
 func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 	type kind struct {
 		fill                      FillKind

@@ -14,15 +14,16 @@ import (
 type ScoreMethod string
 
 const (
-	// WordScore masks a piece together with the pieces to its right in the same word, so that they do not betray a long
-	// word (Kauf and Ivanova, ACL 2023).
+	// WordScore masks a piece together with the pieces to its right in
+	// the same word, so that they do not betray a long word (Kauf and
+	// Ivanova, ACL 2023).
 	WordScore ScoreMethod = "l2r"
 	// PieceScore masks one piece at a time (Salazar et al., ACL 2020).
 	PieceScore ScoreMethod = "original"
 )
 
-// Score is the pseudo-log-likelihood of one text. Its JSON is part of the command's contract: new fields may come, but
-// no field is renamed.
+// Score is the pseudo-log-likelihood of one text. Its JSON is part of the
+// command's contract: new fields may come, but no field is renamed.
 type Score struct {
 	Text          string       `json:"text"`
 	LogLikelihood float64      `json:"log_likelihood"` // sum over Tokens, nats
@@ -32,13 +33,14 @@ type Score struct {
 	PseudoPerplexity float64 `json:"pseudo_perplexity"`
 	Model            Model   `json:"model"`
 	Signature        string  `json:"signature"`
-	// Windows is the number of overlapping parts in which the model read a text that is too long for it; 0 if the model
-	// read the text at once.
+	// Windows is the number of overlapping parts in which the model read a text
+	// that is too long for it; 0 if the model read the text at once.
 	Windows  int      `json:"windows,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// TokenScore is the score of one token in a Score. The token is a word or a piece of a word.
+// TokenScore is the score of one token in a Score. The token is a word or a
+// piece of a word.
 type TokenScore struct {
 	Token   string  `json:"token"`
 	ID      int     `json:"id"`
@@ -51,8 +53,9 @@ type TokenScore struct {
 //
 //	Σ_t log f(w_t | text with w_t masked, and by WordScore the rest of its word)
 //
-// where f is the model's probability over the whole vocabulary; [CLS] and [SEP] are not scored. Errors: *OptionError
-// for the method, *tokenize.InputError for the text.
+// where f is the model's probability over the whole vocabulary; [CLS] and
+// [SEP] are not scored. Errors: *OptionError for the
+// method, *tokenize.InputError for the text.
 func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*Score, error) {
 	if method != WordScore && method != PieceScore {
 		return nil, &OptionError{Option: "method",
@@ -91,13 +94,15 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 	return score, nil
 }
 
-// Plain tokenizes a text to score, of any length, without running the model. Its errors are *tokenize.InputError.
+// Plain tokenizes a text to score, of any length, without running the model.
+// Its errors are *tokenize.InputError.
 func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
 	return f.tokenizer.Plain(text)
 }
 
-// scoreWindows rates the queries of a text. The model reads a text that is too long for it in windows, each of which
-// begins half a window after the window before. Each token is rated in the window whose middle is nearest. windows is
+// scoreWindows rates the queries of a text. The model reads a text that is too
+// long for it in windows, each of which begins half a window after the window
+// before. Each token is rated in the window whose middle is nearest. windows is
 // the number of windows, or 0 if the text fits.
 func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []int,
 	queries []lm.Query) (logProbs []float64, windows int, err error) {
@@ -115,7 +120,8 @@ func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []in
 		for ; end < len(queries) && windowOf(queries[end].Position, stride, last) == start; end++ {
 			q := lm.Query{Position: queries[end].Position - start}
 			for _, p := range queries[end].Masked {
-				// A word with more pieces than a quarter of a window can end outside its window.
+				// A word with more pieces than a quarter of a window can end
+				// outside its window.
 				if p-start <= width {
 					q.Masked = append(q.Masked, p-start)
 				}
@@ -133,12 +139,14 @@ func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []in
 	return logProbs, windows, nil
 }
 
-// windowOf returns the start of the window for a token's position: a multiple of stride, at most last.
+// windowOf returns the start of the window for a token's position: a multiple
+// of stride, at most last.
 func windowOf(position, stride, last int) int {
 	return min(max(0, position-1-stride/2)/stride*stride, last)
 }
 
-// scoreQueries returns a query for every token of a text except [CLS] and [SEP], in order.
+// scoreQueries returns a query for every token of a text except [CLS] and
+// [SEP], in order.
 func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
 	var queries []lm.Query
 	for position, word := range encoding.Words {

@@ -9,10 +9,12 @@ import (
 	"infill/samplers"
 )
 
-// MethodSearch is the method that finds the likeliest fills under the chain rule and proves them.
+// MethodSearch is the method that finds the likeliest fills under the chain
+// rule and proves them.
 const MethodSearch = "search"
 
-// mostCombined is the largest number of fills of lists that a search scores completely, so that each fill has a share.
+// mostCombined is the largest number of fills of lists that a search scores
+// completely, so that each fill has a share.
 const mostCombined = 4096
 
 var errNoFill = &ConstraintError{"the constraints forbid every fill: loosen them"}
@@ -104,7 +106,8 @@ func (s Search) none(w *work, search *samplers.Search) error {
 		"--budget", w.rows)
 }
 
-// combinations returns the number of fills of the lists, or 0 if a blank has no list or if it is above mostCombined.
+// combinations returns the number of fills of the lists, or 0 if a blank has no
+// list or if it is above mostCombined.
 func (w *work) combinations() int {
 	n := 0.0
 	for _, l := range w.plan.layouts {

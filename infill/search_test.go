@@ -43,8 +43,9 @@ func lawOf(t *testing.T, model *lmtest.Model, ids, slots []int, tokens [2]int) (
 	return ask(0, 1), ask(1, 0)
 }
 
-// TestProofByBruteForce goes through all words of two blanks of a fake vocabulary: the fills
-// found are the likeliest, whatever the order and the constraints, and no constraint changes a probability.
+// TestProofByBruteForce goes through all words of two blanks of a fake
+// vocabulary: the fills found are the likeliest, whatever the order and the
+// constraints, and no constraint changes a probability.
 func TestProofByBruteForce(t *testing.T) {
 	word := func(f *Filler, id int) bool {
 		return f.tokenizer.Word(id) && !f.tokenizer.Continues(id)
@@ -106,8 +107,9 @@ func TestProofByBruteForce(t *testing.T) {
 	}
 }
 
-// TestCertificateOfFills: whatever the budget and the number of fills, no fill left out has more than the bound. It
-// also checks the listed texts: fills that read alike stand once.
+// TestCertificateOfFills: whatever the budget and the number of fills, no fill
+// left out has more than the bound. It also checks the listed texts: fills that
+// read alike stand once.
 func TestCertificateOfFills(t *testing.T) {
 	f, model := newFake(t)
 	model.Bond = 2
@@ -134,7 +136,8 @@ func TestCertificateOfFills(t *testing.T) {
 	}
 }
 
-// TestShare: where every blank has a list, each fill has a share of all of them, and the model's own probability.
+// TestShare: where every blank has a list, each fill has a share of all of
+// them, and the model's own probability.
 func TestShare(t *testing.T) {
 	f := openBuiltIn(t)
 	const template = "She closed the [MASK] and went to [MASK]."
@@ -205,7 +208,8 @@ func TestLargeList(t *testing.T) {
 	}
 }
 
-// TestAlone: Alone holds the model's probabilities of a blank by itself, by the blank's choices.
+// TestAlone: Alone holds the model's probabilities of a blank by itself, by the
+// blank's choices.
 func TestAlone(t *testing.T) {
 	f := openBuiltIn(t)
 	for template, want := range map[string]int{"She opened the [MASK].": 5, "She opened the [MASK~door|gate].": 2,
@@ -222,7 +226,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestOneMask: one mask is one token, and each length of a blank counts as equally likely.
+// TestOneMask: one mask is one token, and each length of a blank counts
+// as equally likely.
 func TestOneMask(t *testing.T) {
 	f := openBuiltIn(t)
 	one := fill(t, f, "they lived in [MASK] .", asked{})
@@ -357,8 +362,9 @@ func TestBlanks(t *testing.T) {
 	}
 }
 
-// TestLongText: of a text that is longer than the model sees, it sees the part around the blanks, and says so; blanks
-// that are further apart are refused, and the error says which fit together.
+// TestLongText: of a text that is longer than the model sees, it sees the part
+// around the blanks, and says so; blanks that are further apart are refused,
+// and the error says which fit together.
 func TestLongText(t *testing.T) {
 	f, _ := newFake(t) // 16 tokens
 	far := strings.Repeat("the dog ran on the rug . ", 4)
@@ -376,7 +382,8 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// TestDraws: independent draws follow the law, given what the blanks may take, and have the model's own probabilities.
+// TestDraws: independent draws follow the law, given what the blanks may take,
+// and have the model's own probabilities.
 func TestDraws(t *testing.T) {
 	for name, change := range map[string]func(*asked){"words": func(*asked) {},
 		"list":     func(o *asked) { o.Slots = Lists{2: {"mat", "cat", "dog", "rug"}} },
@@ -426,7 +433,8 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// TestFewDraws: if the budget ends first, the answer says how many came; at a low temperature the likeliest come.
+// TestFewDraws: if the budget ends first, the answer says how many came; at a
+// low temperature the likeliest come.
 func TestFewDraws(t *testing.T) {
 	f, model := newFake(t)
 	model.Bond = 1.5
@@ -528,8 +536,9 @@ func TestWarmDraws(t *testing.T) {
 	}
 }
 
-// TestConstrainedSearch compares searches under constraints with all fills that an independent judge lets pass, at any
-// budget and in any order. No search passes its budget by more than the rows of one fill, and none lacks a fill.
+// TestConstrainedSearch compares searches under constraints with all fills that
+// an independent judge lets pass, at any budget and in any order. No search
+// passes its budget by more than the rows of one fill, and none lacks a fill.
 func TestConstrainedSearch(t *testing.T) {
 	f, model := newFake(t)
 	model.Bond, model.Text = 2, true

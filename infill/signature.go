@@ -9,15 +9,17 @@ import (
 	"strings"
 )
 
-// signature is one line of key:value fields that names everything on which the numbers of a result depend. Settings
-// that the method does not use are left out.
+// signature is one line of key:value fields that names everything on
+// which the numbers of a result depend. Settings that the method does not
+// use are left out.
 type signature struct{ strings.Builder }
 
 func (s *signature) add(key, value string) {
 	if s.Len() > 0 {
 		s.WriteByte('|')
 	}
-	// A separator inside a value (a model's name may have one) would make the line ambiguous.
+	// A separator inside a value (a model's name may have one) would make
+	// the line ambiguous.
 	s.WriteString(key + ":" + strings.NewReplacer("|", "/", "\n", " ").Replace(value))
 }
 
@@ -29,7 +31,8 @@ func short(sha256 string) string { return sha256[:min(shownDigits, len(sha256))]
 // hash returns the short SHA-256 of a text that is too long for a signature.
 func hash(text string) string { return short(fmt.Sprintf("%x", sha256.Sum256([]byte(text)))) }
 
-// model adds the model, its software and its device: every number of a result depends on them.
+// model adds the model, its software and its device: every number of a result
+// depends on them.
 func (s *signature) model(m Model) {
 	s.add("model", m.Name+"@"+short(m.SHA256))
 	s.add("tokenizer", short(m.Tokenizer))
@@ -64,7 +67,8 @@ func (w *work) signature() string {
 	s.facts(factsOf(fit))
 	if r.Context != "" {
 		s.add("context", hash(string(r.Context)))
-		if n := w.plan.filler.Model().Segments; n > 1 {
+		n := w.plan.filler.Model().Segments
+		if n > 1 {
 			s.add("segments", strconv.Itoa(n))
 		}
 	}

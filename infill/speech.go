@@ -21,7 +21,8 @@ import (
 //go:embed speech.txt.gz
 var speechFile []byte
 
-// speech maps English words in lower case to their parts of speech, one letter for each. speech.py writes speechFile.
+// speech maps English words in lower case to their parts of speech, one letter
+// for each. speech.py writes speechFile.
 var speech = sync.OnceValue(func() map[string]string {
 	reader, err := gzip.NewReader(bytes.NewReader(speechFile))
 	if err != nil {
@@ -122,7 +123,8 @@ func newLexicon(words, reads []string, first, later []int) *lexicon {
 	byText := func(tokens []int) map[string][]int {
 		texts := map[string][]int{}
 		for _, token := range tokens {
-			if text := reads[token]; text != "" {
+			text := reads[token]
+			if text != "" {
 				texts[text] = append(texts[text], token)
 			}
 		}
@@ -138,7 +140,8 @@ func newLexicon(words, reads []string, first, later []int) *lexicon {
 // compareEnds compares two words by their last bytes, then by those before.
 func compareEnds(a, b string) int {
 	for i := range min(len(a), len(b)) {
-		if order := int(a[len(a)-1-i]) - int(b[len(b)-1-i]); order != 0 {
+		order := int(a[len(a)-1-i]) - int(b[len(b)-1-i])
+		if order != 0 {
 			return order
 		}
 	}

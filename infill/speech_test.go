@@ -11,8 +11,8 @@ import (
 	"infill/infill"
 )
 
-// TestSpeech: words have the part of speech that is asked for, of one piece and of several, and their probabilities
-// stay.
+// TestSpeech: words have the part of speech that is asked for, of one piece and
+// of several, and their probabilities stay.
 func TestSpeech(t *testing.T) {
 	f := open(t)
 	first := func(template string, m infill.Method, speech infill.Parts) *infill.Result {
@@ -85,7 +85,8 @@ func TestSpeechOption(t *testing.T) {
 	}
 }
 
-// TestListRows: a list is a filter, so it has the digits of the same words as a pattern, and costs no more rows.
+// TestListRows: a list is a filter, so it has the digits of the same words as a
+// pattern, and costs no more rows.
 func TestListRows(t *testing.T) {
 	f := open(t)
 	pattern, err := f.Fill(t.Context(),

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A fill that is called off gives what it has found, whatever the method and however early, in a result that can be
-// printed.
+// A fill that is called off gives what it has found, whatever the method and
+// however early, in a result that can be printed.
 func TestUnfinished(t *testing.T) {
 	for _, c := range []struct {
 		name, template string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestUnspacedScripts: blanks between letters of scripts that write no blanks take words, one character or more, and
-// lists.
+// TestUnspacedScripts: blanks between letters of scripts that write no blanks
+// take words, one character or more, and lists.
 func TestUnspacedScripts(t *testing.T) {
 	f, err := Open(OpenOptions{Model: "../lm/internal/bert/testdata/mmbert"})
 	if err != nil {

@@ -45,7 +45,8 @@ const (
 
 // oneOf returns text as a T, or an error if it is not one of values.
 func oneOf[T ~string](text []byte, values []T) (T, error) {
-	if value := T(text); slices.Contains(values, value) {
+	value := T(text)
+	if slices.Contains(values, value) {
 		return value, nil
 	}
 	return "", errors.New("one of " + strings.Join(texts(values), ", "))
@@ -843,7 +844,8 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 		}
 		values[number] = list
 	}
-	if words := strings.TrimSpace(text[:starts[0][0]]); words != "" {
+	words := strings.TrimSpace(text[:starts[0][0]])
+	if words != "" {
 		add("0", words)
 	}
 	for i, at := range starts[:len(starts)-1] {

@@ -10,12 +10,14 @@ import (
 	"infill/samplers"
 )
 
-// A variable is what chains move at once: a slot, or the slots of blanks with one name, which hold the same token. The
-// slots of a blank with a list of words of several pieces, and of the blanks with its name, are one variable.
+// A variable is what chains move at once: a slot, or the slots of blanks with
+// one name, which hold the same token. The slots of a blank with a list of
+// words of several pieces, and of the blanks with its name, are one variable.
 type variable struct {
 	slots []int
-	// support holds the token of each category, ascending, the same in all slots. For a list of words, words holds the
-	// tokens of each category instead, [categories][slots].
+	// support holds the token of each category, ascending, the same in all
+	// slots. For a list of words, words holds the tokens of each category
+	// instead, [categories][slots].
 	support []int
 	words   [][]int
 }
@@ -43,7 +45,8 @@ func (v *variable) supportOf(i int) []int {
 	return distinctAt(v.words, i)
 }
 
-// logWeights returns each category's log-probability, summed over the slots, [categories]. logp is [slots][tokens].
+// logWeights returns each category's log-probability, summed over the slots,
+// [categories]. logp is [slots][tokens].
 func (v *variable) logWeights(logp [][]float32) []float64 {
 	weights := make([]float64, v.categories())
 	for i, slot := range v.slots {
@@ -54,8 +57,9 @@ func (v *variable) logWeights(logp [][]float32) []float64 {
 	return weights
 }
 
-// variables returns the variables of a layout. logp holds the model's log-probabilities of each slot while all slots
-// are masked. A blank without a list keeps its likeliest tokens, candidates in number; with 0 it keeps all.
+// variables returns the variables of a layout. logp holds the model's
+// log-probabilities of each slot while all slots are masked. A blank without a
+// list keeps its likeliest tokens, candidates in number; with 0 it keeps all.
 func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	var list []variable
 	for slot := range l.slots {
@@ -89,7 +93,8 @@ func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	return list
 }
 
-// narrowed returns, ascending, the likeliest tokens of support that slots can share, candidates in number.
+// narrowed returns, ascending, the likeliest tokens of support that slots can
+// share, candidates in number.
 func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 	if candidates == 0 || candidates >= len(support) {
 		return support
@@ -106,8 +111,9 @@ func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 	return MostProbable(support, sum, candidates)
 }
 
-// MostProbable returns the tokens that a slot may take, ascending: the number of fillable tokens that the model finds
-// most probable, or all if number is 0. Of tokens with equal probabilities, it prefers the smaller id.
+// MostProbable returns the tokens that a slot may take, ascending: the number
+// of fillable tokens that the model finds most probable, or all if number is 0.
+// Of tokens with equal probabilities, it prefers the smaller id.
 func MostProbable(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable
@@ -117,7 +123,8 @@ func MostProbable(fillable []int, logp []float32, number int) []int {
 	return best
 }
 
-// together names what makes some slots move together, or returns "" if every slot can move alone.
+// together names what makes some slots move together, or returns "" if every
+// slot can move alone.
 func (l *layout) together() string {
 	for _, g := range l.groups {
 		_, listed := g.spellings.(*choices)
@@ -196,10 +203,12 @@ type slotTarget interface {
 	samplers.GradientTarget
 }
 
-// jointTarget makes a target over variables from the target below, which is over slots. Its energy is that of the
-// slots, and -Inf in states that the layout forbids. The gradient of a variable is the sum over its slots, each at the
-// category's token. jointTarget has no conditionals of variables, because the conditional of a slot depends on the
-// tokens of the variable's other slots.
+// jointTarget makes a target over variables from the target below, which is
+// over slots. Its energy is that of the slots, and -Inf in states that the
+// layout forbids. The gradient of a variable is the sum over its slots,
+// each at the category's token. jointTarget has no conditionals of
+// variables, because the conditional of a slot depends on the tokens of the
+// variable's other slots.
 type jointTarget struct {
 	below      slotTarget
 	layout     *layout
@@ -246,7 +255,8 @@ func (t *jointTarget) forbid(states []int, energy []float64) {
 	}
 }
 
-// fillSlots writes the token of every slot in a state of the variables into tokens, and returns tokens.
+// fillSlots writes the token of every slot in a state of the variables into
+// tokens, and returns tokens.
 func fillSlots(tokens []int, variables []variable, state []int) []int {
 	for n := range variables {
 		v := &variables[n]
@@ -264,7 +274,8 @@ func (t *jointTarget) Energy(ctx context.Context, states []int, energy []float64
 	return err
 }
 
-// EnergyGradient implements samplers.GradientTarget. It adds up the gradients of each variable's slots.
+// EnergyGradient implements samplers.GradientTarget. It adds up the gradients
+// of each variable's slots.
 func (t *jointTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	chains := len(energy)
 	t.gradient = slices.Grow(t.gradient[:0], chains*t.slots*t.slotWidth)[:chains*t.slots*t.slotWidth]
@@ -287,7 +298,8 @@ func (t *jointTarget) EnergyGradient(ctx context.Context, states []int, energy, 
 	return nil
 }
 
-// given returns the state of the variables for fills, [blanks], or an error if a blank cannot hold its text.
+// given returns the state of the variables for fills, [blanks], or an error if
+// a blank cannot hold its text.
 func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, error) {
 	tokens := make([]int, len(l.slots))
 	for i, b := range l.template.Blanks {

@@ -9,7 +9,8 @@ import (
 // release is the version and commit of a build by cmd/release; "" in other builds.
 var release string
 
-// Version returns the version of this module in the running program, or "devel" if the build does not record a version.
+// Version returns the version of this module in the running program, or "devel"
+// if the build does not record a version.
 func Version() string {
 	const unknown = "devel"
 	if release != "" {

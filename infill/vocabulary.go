@@ -9,7 +9,8 @@ import (
 	"infill/tokenize"
 )
 
-// vocabulary is a tokenizer with the properties of its tokens that rules and layouts need.
+// vocabulary is a tokenizer with the properties of its tokens that rules
+// and layouts need.
 type vocabulary struct {
 	tokenizer *tokenize.Tokenizer
 	fillable  []int
@@ -63,7 +64,8 @@ func classify(t *tokenize.Tokenizer) []tokenClass {
 	return classes
 }
 
-// readTokens returns the text of each token that is a word or a piece of one, and "" for other tokens, [vocabulary].
+// readTokens returns the text of each token that is a word or a piece of one,
+// and "" for other tokens, [vocabulary].
 func (v *vocabulary) readTokens() []string {
 	reads := make([]string, v.tokenizer.VocabularySize())
 	for _, id := range v.fillable {
@@ -83,7 +85,8 @@ func (v *vocabulary) candidate(text string, b tokenize.Blank) ([]int, error) {
 	return v.tokenizer.Candidate(text)
 }
 
-// wordOf returns the word that the pieces of a blank make, or "" if the pieces are not one word.
+// wordOf returns the word that the pieces of a blank make, or "" if the pieces
+// are not one word.
 func (v *vocabulary) wordOf(ids []int) string {
 	text := ""
 	for i, id := range ids {

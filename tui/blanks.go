@@ -11,7 +11,8 @@ import (
 	"infill/infill"
 )
 
-// blanksPage shows the likeliest words of each blank by itself, and each word's share of the fills.
+// blanksPage shows the likeliest words of each blank by itself, and each word's
+// share of the fills.
 type blanksPage struct {
 	m   *model
 	row int // index of the chosen word of the chosen blank
@@ -19,13 +20,15 @@ type blanksPage struct {
 
 var _ page = (*blanksPage)(nil)
 
-// value is a word of a blank, with its probability by itself and its share of the fills; either is NaN if unknown.
+// value is a word of a blank, with its probability by itself and its share of
+// the fills; either is NaN if unknown.
 type value struct {
 	text         string
 	alone, share float64
 }
 
-// values lists the words of a blank, the word with the largest share first. shares is false if shares are unknown.
+// values lists the words of a blank, the word with the largest share first.
+// shares is false if shares are unknown.
 func (p *blanksPage) values(blank int) (list []value, shares bool) {
 	s := p.m.run.shown
 	if s == nil || blank >= len(s.result.Alone) {
@@ -33,7 +36,8 @@ func (p *blanksPage) values(blank int) (list []value, shares bool) {
 	}
 	at := map[string]int{}
 	find := func(text string) *value {
-		if _, known := at[text]; !known {
+		_, known := at[text]
+		if !known {
 			at[text] = len(list)
 			list = append(list, value{text, math.NaN(), math.NaN()})
 		}
@@ -46,7 +50,8 @@ func (p *blanksPage) values(blank int) (list []value, shares bool) {
 		}
 	}
 	// If a search lists only some of the fills, the share of a word is unknown.
-	if shares = total > 0 && (s.stats() != nil || total > 0.9999); shares {
+	shares = total > 0 && (s.stats() != nil || total > 0.9999)
+	if shares {
 		for _, f := range s.result.Fills {
 			v := find(f.Values[blank])
 			v.share = orZero(v.share) + *f.Share
@@ -76,7 +81,8 @@ func (p *blanksPage) turn(by int) { p.m.turnTo(p.m.blank + by) }
 
 // key pins the chosen word if k is "p". Any other key acts on the selected fill.
 func (p *blanksPage) key(k string) tea.Cmd {
-	if list, _ := p.values(p.m.blank); k == "p" && p.row < len(list) {
+	list, _ := p.values(p.m.blank)
+	if k == "p" && p.row < len(list) {
 		return p.m.pin(list[p.row].text)
 	}
 	return p.m.fills.key(k)
@@ -107,12 +113,15 @@ func (p *blanksPage) render(columns, rows int) string {
 	return beside(m.line.Render(" │ "), rows-1, tables...) + "\n" + m.faint.Render(" "+cut(told, columns-2))
 }
 
-// table draws the words of a blank. If choose is true and the blank is the one at the cursor, its chosen row is marked.
+// table draws the words of a blank. If choose is true and the blank is the one
+// at the cursor, its chosen row is marked.
 func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 	m := p.m
 	list, shares := p.values(blank)
 	look := m.styles.blankLook(blank)
-	head, chosen, offset := "  "+look.Render(fmt.Sprintf("blank %d", blank+1)), -1, 0
+	head := "  " + look.Render(fmt.Sprintf("blank %d", blank+1))
+	chosen := -1
+	offset := 0
 	if blank == m.blank && choose {
 		head = m.accent.Render("▸ ") + look.Underline(true).Render(fmt.Sprintf("blank %d", blank+1))
 		chosen = max(min(p.row, len(list)-1), 0)
@@ -123,10 +132,13 @@ func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 	}
 	const number = 10
 	shown := list[offset:min(offset+max(rows-2, 0), len(list))]
-	word, most, numbers := 6, 0.0, number
+	word := 6
+	most := 0.0
+	numbers := number
 	of := func(v value) float64 { return orZero(v.alone) }
 	if shares {
-		numbers, of = 2*number, func(v value) float64 { return orZero(v.share) }
+		numbers = 2 * number
+		of = func(v value) float64 { return orZero(v.share) }
 	}
 	for _, v := range shown {
 		word, most = max(word, width(harmless(v.text))), max(most, of(v))
@@ -146,9 +158,11 @@ func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 		lines = []string{head, "", m.faint.Render("  a blank of several pieces has no word by itself")}
 	}
 	for i, v := range shown {
-		row, marker := m.text, "  "
+		row := m.text
+		marker := "  "
 		if offset+i == chosen {
-			row, marker = m.selected, "▸ "
+			row = m.selected
+			marker = "▸ "
 		}
 		text := cut(harmless(v.text), word)
 		plain := row.Bold(false)

@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// shownNats is how far below the best log-likelihood a curve's lowest block is, so that a chain with a distant start
-// does not flatten the other curves.
+// shownNats is how far below the best log-likelihood a curve's lowest block is,
+// so that a chain with a distant start does not flatten the other curves.
 const shownNats = 12
 
 // chainsPage shows how each chain has moved.
@@ -22,7 +22,8 @@ type chainsPage struct {
 var _ page = (*chainsPage)(nil)
 
 func (p *chainsPage) move(by int) {
-	if s := p.m.run.shown; s != nil {
+	s := p.m.run.shown
+	if s != nil {
 		p.offset = max(min(p.offset+by, len(s.moves)-1), 0)
 	}
 }
@@ -37,7 +38,8 @@ func (p *chainsPage) hints() []hint {
 
 // head draws the lines above the list of chains.
 func (p *chainsPage) head(s *snapshot, columns int) []string {
-	m, c := p.m, s.stats()
+	m := p.m
+	c := s.stats()
 	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
 	figures := []string{figure("R-hat", number("%.3f", c.SplitRHat)), figure("ESS", number("%.0f", c.EffectiveDraws)) +
 		m.faint.Render(fmt.Sprintf(" of %d", s.result.Stats.Draws))}
@@ -63,7 +65,8 @@ func (p *chainsPage) head(s *snapshot, columns int) []string {
 
 // verdict says what R-hat and the other figures show, and what they cannot show.
 func verdict(s *snapshot) string {
-	c, r := s.stats(), s.stats().SplitRHat
+	c := s.stats()
+	r := s.stats().SplitRHat
 	const blind = " Both look at U alone: chains caught in one mode look the same as chains that have seen all."
 	switch {
 	case s.warmUp:
@@ -91,7 +94,8 @@ func number(format string, x *float64) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// inTwo colours a sparkline of the given number of values: the warm-up in one colour, later steps in another.
+// inTwo colours a sparkline of the given number of values: the warm-up in one
+// colour, later steps in another.
 func (p *chainsPage) inTwo(s *snapshot, text string, values int) string {
 	runes := []rune(text)
 	at := len(runes)
@@ -118,22 +122,27 @@ func (p *chainsPage) render(columns, rows int) string {
 	if rows >= 18 {
 		lines = append(lines, "")
 	}
-	low, high := math.Inf(1), math.Inf(-1)
+	low := math.Inf(1)
+	high := math.Inf(-1)
 	for _, history := range s.logLikelihoods {
 		for _, u := range history {
 			if u == u {
-				low, high = min(low, float64(u)), max(high, float64(u))
+				low = min(low, float64(u))
+				high = max(high, float64(u))
 			}
 		}
 	}
 	low = max(low, high-shownNats)
 	const uWidth, rateWidth = 8, 6
-	spark, accept := 14, 8
+	spark := 14
+	accept := 8
 	switch {
 	case columns >= 120:
-		spark, accept = 44, 18
+		spark = 44
+		accept = 18
 	case columns >= 84:
-		spark, accept = 26, 12
+		spark = 26
+		accept = 12
 	}
 	moveWidth := columns - 5 - spark - uWidth - 2 - accept - rateWidth - 2
 	title := "U"
@@ -144,10 +153,12 @@ func (p *chainsPage) render(columns, rows int) string {
 		fit("accepted", accept+rateWidth+1)+fit("last move", moveWidth)))
 	p.offset = max(min(p.offset, len(s.moves)-(rows-len(lines))), 0)
 	for chain := p.offset; chain < len(s.moves) && len(lines) < rows; chain++ {
-		history, accepted := s.logLikelihoods[chain], s.accepted[chain]
+		history := s.logLikelihoods[chain]
+		accepted := s.accepted[chain]
 		steps := accepted[min(1, len(accepted)):] // leave out the start
 		rate := "–"
-		if mean := mean(steps); mean == mean {
+		mean := mean(steps)
+		if mean == mean {
 			rate = fmt.Sprintf("%.0f %%", 100*mean)
 		}
 		lines = append(lines, m.faint.Render(right(fmt.Sprint(chain+1), 4))+"  "+

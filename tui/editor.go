@@ -18,15 +18,17 @@ import (
 // blankText is the text of a new blank. The tokenizer decides which texts are blanks.
 const blankText = "[MASK]"
 
-// editor edits the template. textinput keeps the text and the cursor. This file draws both, wrapped and with blanks in
-// colour.
+// editor edits the template. textinput keeps the text and the cursor. This file
+// draws both, wrapped and with blanks in colour.
 type editor struct{ input textinput.Model }
 
-// mostTyped is the longest template, in bytes, because every key draws the whole text again.
+// mostTyped is the longest template, in bytes, because every key draws the
+// whole text again.
 const mostTyped = 32 << 10
 
 func newEditor(text string) editor {
-	// One more than the limit, so that a longer text gives an error instead of being cut silently.
+	// One more than the limit, so that a longer text gives an error instead of
+	// being cut silently.
 	return editor{input: newInput(text, mostTyped+1)}
 }
 
@@ -35,9 +37,11 @@ func newInput(text string, limit int) textinput.Model {
 	input := textinput.New()
 	input.CharLimit = limit
 	input.SetValue(text)
-	// ctrl+v would read the clipboard of the machine that runs the program. Pasting is left to the terminal.
+	// ctrl+v would read the clipboard of the machine that runs the program.
+	// Pasting is left to the terminal.
 	input.KeyMap.Paste.SetEnabled(false)
-	// The screen decides which keys the field gets. The command that Focus returns only makes the cursor blink.
+	// The screen decides which keys the field gets. The command that Focus
+	// returns only makes the cursor blink.
 	input.Focus()
 	return input
 }
@@ -46,7 +50,8 @@ func (e *editor) text() string { return e.input.Value() }
 
 // edit applies a key or a paste, and reports whether the text has changed.
 func (e *editor) edit(message tea.Msg) (changed bool) {
-	before, times := e.text(), 1
+	before := e.text()
+	times := 1
 	switch m := message.(type) {
 	case tea.KeyPressMsg:
 		times = e.reach(m)
@@ -64,8 +69,8 @@ func (e *editor) edit(message tea.Msg) (changed bool) {
 // cursor returns the byte offset of the cursor in the text.
 func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
 
-// reach returns how often to repeat a key so that it passes one visible character, such as a letter with its accents:
-// the input counts in runes.
+// reach returns how often to repeat a key so that it passes one visible
+// character, such as a letter with its accents: the input counts in runes.
 func (e *editor) reach(message tea.KeyPressMsg) int {
 	keys, text, at := e.input.KeyMap, e.text(), e.cursor()
 	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
@@ -83,21 +88,25 @@ func (e *editor) reach(message tea.KeyPressMsg) int {
 	return 1
 }
 
-// insideBlank reports whether the cursor is in an unfinished blank, where "_" may belong to a name.
+// insideBlank reports whether the cursor is in an unfinished blank, where "_"
+// may belong to a name.
 func (e *editor) insideBlank() bool {
 	left := e.text()[:e.cursor()]
 	open := strings.LastIndex(left, "[MASK")
 	return open >= 0 && !strings.Contains(left[open:], "]")
 }
 
-// insertBlank inserts a blank at the cursor, with spaces between blank and words. If the user types an underscore after
-// a blank, it inserts nothing, so that ___ is one blank.
+// insertBlank inserts a blank at the cursor, with spaces between blank and
+// words. If the user types an underscore after a blank, it inserts nothing, so
+// that ___ is one blank.
 func (e *editor) insertBlank(underscore bool) bool {
-	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
+	left := e.text()[:e.cursor()]
+	rest := e.text()[e.cursor():]
 	if underscore && strings.HasSuffix(left, blankText) {
 		return false
 	}
-	if r, _ := utf8.DecodeLastRuneInString(left); wordRune(r) {
+	r, _ := utf8.DecodeLastRuneInString(left)
+	if wordRune(r) {
 		left += " "
 	}
 	left += blankText
@@ -113,9 +122,11 @@ func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// blankWord replaces the word at or before the cursor by a blank. It returns false if there is no word.
+// blankWord replaces the word at or before the cursor by a blank. It returns
+// false if there is no word.
 func (e *editor) blankWord() bool {
-	text, at := e.text(), e.cursor()
+	text := e.text()
+	at := e.cursor()
 	part := func(r rune) bool { return wordRune(r) || r == '-' || r == '\'' || r == '’' }
 	from := strings.LastIndexFunc(text[:at], func(r rune) bool { return !part(r) })
 	if from >= 0 {
@@ -124,7 +135,8 @@ func (e *editor) blankWord() bool {
 	}
 	from = max(from, 0)
 	to := len(text)
-	if end := strings.IndexFunc(text[at:], func(r rune) bool { return !part(r) }); end >= 0 {
+	end := strings.IndexFunc(text[at:], func(r rune) bool { return !part(r) })
+	if end >= 0 {
 		to = at + end
 	}
 	if from == to || strings.HasSuffix(text[:from], "[") {
@@ -135,9 +147,12 @@ func (e *editor) blankWord() bool {
 	return true
 }
 
-// render draws the template in at most rows lines: blanks in colour, pinned blanks with their words.
+// render draws the template in at most rows lines: blanks in colour, pinned
+// blanks with their words.
 func (e *editor) render(m *model, columns, rows int) []string {
-	text, cursor, writing := e.text(), e.cursor(), m.writing
+	text := e.text()
+	cursor := e.cursor()
+	writing := m.writing
 	switch {
 	case text == "" && !writing:
 		return []string{m.faint.Render("no template yet: press i and write one")}
@@ -148,7 +163,8 @@ func (e *editor) render(m *model, columns, rows int) []string {
 	var out strings.Builder
 	at := 0
 	draw := func(to int, shown string, style lipgloss.Style) {
-		if c := cursor - at; writing && c >= 0 && cursor < to {
+		c := cursor - at
+		if writing && c >= 0 && cursor < to {
 			under, rest, _, _ := uniseg.FirstGraphemeClusterInString(shown[c:], -1)
 			out.WriteString(style.Render(harmless(shown[:c])) + m.underCursor(under))
 			shown = rest
@@ -178,9 +194,11 @@ func (e *editor) render(m *model, columns, rows int) []string {
 	return lines[from:min(from+rows, len(lines))]
 }
 
-// underCursor draws the character under the cursor. A space becomes a no-break space, so that no line breaks there.
+// underCursor draws the character under the cursor. A space becomes a no-break
+// space, so that no line breaks there.
 func (s *styles) underCursor(text string) string {
-	if text = harmless(text); text == " " {
+	text = harmless(text)
+	if text == " " {
 		text = "\u00a0"
 	}
 	return s.cursor.Render(text)

@@ -65,7 +65,8 @@ func TestUnderscoreInAName(t *testing.T) {
 	}
 }
 
-// TestPastedPage pastes far more than a model takes, with line ends and control characters in it.
+// TestPastedPage pastes far more than a model takes, with line ends and control
+// characters in it.
 func TestPastedPage(t *testing.T) {
 	c, _ := testConfig(t, "")
 	d := newDriver(t, c, 80, 24)
@@ -90,7 +91,8 @@ func TestPastedPage(t *testing.T) {
 	d.settle()
 }
 
-// TestHostileTemplates come as arguments, unedited: whatever they hold, the frame holds no sequence but its own.
+// TestHostileTemplates come as arguments, unedited: whatever they hold, the
+// frame holds no sequence but its own.
 func TestHostileTemplates(t *testing.T) {
 	for name, text := range map[string]string{
 		"escape":      "a \x1b]0;title\x07 \x1b[2J[MASK] b",

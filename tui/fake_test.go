@@ -44,8 +44,8 @@ func newFake() *lmtest.Model {
 
 var _ infill.LanguageModel = (*lmtest.Model)(nil)
 
-// fakeFiller is the real pipeline over the fake model, with a run that can be held at a step, and without the seconds
-// that no two runs share.
+// fakeFiller is the real pipeline over the fake model, with a run that can be
+// held at a step, and without the seconds that no two runs share.
 type fakeFiller struct {
 	*infill.Filler
 	holdAt int // step, -1 for none
@@ -87,7 +87,8 @@ func (f *fakeFiller) Close() error {
 	return f.Filler.Close()
 }
 
-// clock stands still but for the steps of runs, each of which takes a minute, so that every step makes a snapshot.
+// clock stands still but for the steps of runs, each of which takes a minute,
+// so that every step makes a snapshot.
 type clock struct{ minutes atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
@@ -98,7 +99,8 @@ func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 		Now: filler.clock.now, Profile: colorprofile.ANSI256, Theme: "dark", Open: openerOf(filler)}, filler
 }
 
-// driver runs a screen without a terminal: commands run beside it, and their messages come back in the order they end.
+// driver runs a screen without a terminal: commands run beside it, and their
+// messages come back in the order they end.
 type driver struct {
 	t       *testing.T
 	model   *model

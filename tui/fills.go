@@ -26,7 +26,8 @@ type fillsPage struct {
 
 var _ page = (*fillsPage)(nil)
 
-// list sorts and filters the fills again. The selected fill stays selected if it is still listed.
+// list sorts and filters the fills again. The selected fill stays selected if
+// it is still listed.
 func (p *fillsPage) list() {
 	p.listed = nil
 	for _, f := range p.m.run.shown.fills() {
@@ -39,18 +40,23 @@ func (p *fillsPage) list() {
 	}
 	p.selected = slices.IndexFunc(p.listed, func(f infill.Fill) bool { return f.Text == p.chosen })
 	if p.selected < 0 {
-		p.selected, p.chosen = 0, ""
+		p.selected = 0
+		p.chosen = ""
 	}
 }
 
-// matches reports whether f passes the filter: its words must contain every word of the filter. A filter "2:word" looks
-// only at the words of the second blank.
+// matches reports whether f passes the filter: its words must contain
+// every word of the filter. A filter "2:word" looks only at the words of
+// the second blank.
 func (p *fillsPage) matches(f infill.Fill) bool {
 	for _, want := range strings.Fields(strings.ToLower(p.filter)) {
 		in := strings.ToLower(strings.Join(f.Values, "\n"))
-		if number, word, ok := strings.Cut(want, ":"); ok {
-			if blank, err := strconv.Atoi(number); err == nil && blank >= 1 && blank <= len(f.Values) {
-				in, want = strings.ToLower(f.Values[blank-1]), word
+		number, word, ok := strings.Cut(want, ":")
+		if ok {
+			blank, err := strconv.Atoi(number)
+			if err == nil && blank >= 1 && blank <= len(f.Values) {
+				in = strings.ToLower(f.Values[blank-1])
+				want = word
 			}
 		}
 		if !strings.Contains(in, want) {
@@ -83,11 +89,13 @@ func (p *fillsPage) turn(by int) { p.m.turnTo(p.m.blank + by) }
 
 // key handles the keys of this page, most of which act on the selected fill.
 func (p *fillsPage) key(k string) tea.Cmd {
-	m, f := p.m, p.current()
+	m := p.m
+	f := p.current()
 	switch {
 	case k == "/":
 		input := newInput(p.filter, 400)
-		m.filter, m.view = &input, fillsView
+		m.filter = &input
+		m.view = fillsView
 	case k == "s":
 		p.byCount = !p.byCount
 		p.list()
@@ -99,7 +107,8 @@ func (p *fillsPage) key(k string) tea.Cmd {
 		m.picked = f.Text
 		return tea.Quit
 	case k == "y":
-		// The text comes from outside, but in base64 it cannot contain a control sequence.
+		// The text comes from outside, but in base64 it cannot contain a
+		// control sequence.
 		m.say("copied, if the terminal allows it (OSC 52)")
 		return tea.SetClipboard(f.Text)
 	case k == "p":
@@ -119,7 +128,8 @@ func (p *fillsPage) hints() []hint {
 	return list
 }
 
-// drawn reports whether the fills were drawn at random, so that sorting them by count makes sense.
+// drawn reports whether the fills were drawn at random, so that sorting them by
+// count makes sense.
 func (p *fillsPage) drawn() bool { return len(p.listed) > 0 && p.listed[0].Count > 0 }
 
 // empty returns a text that says why no fill is listed.
@@ -135,7 +145,8 @@ func (p *fillsPage) empty() string {
 	return "the fills come here"
 }
 
-// render draws the list of fills with the summary below it, and, if there is room, the chosen blank at its side.
+// render draws the list of fills with the summary below it, and, if there is
+// room, the chosen blank at its side.
 func (p *fillsPage) render(columns, rows int) string {
 	m := p.m
 	if m.wide() {
@@ -165,9 +176,11 @@ func (p *fillsPage) page(columns, rows int) string {
 	return p.table(columns, rows-len(notes)) + strings.TrimSuffix("\n"+strings.Join(notes, "\n"), "\n")
 }
 
-// summary returns a line on how the result was found, as the command prints it, and the result's warnings.
+// summary returns a line on how the result was found, as the command prints it,
+// and the result's warnings.
 func summary(s *snapshot) []string {
-	r, st := s.result, s.result.Stats
+	r := s.result
+	st := s.result.Stats
 	rows := fmt.Sprintf("%d model rows", st.ModelRows)
 	var line string
 	switch c := st.Chains; {
@@ -187,7 +200,8 @@ func summary(s *snapshot) []string {
 	}
 	list := []string{line}
 	for _, w := range r.Warnings {
-		// This page lists all fills found, so it needs no warning about the number that was asked for.
+		// This page lists all fills found, so it needs no warning about the
+		// number that was asked for.
 		if !strings.Contains(w, "were asked for") && !strings.HasPrefix(w, "unfinished") {
 			list = append(list, w)
 		}
@@ -202,12 +216,14 @@ type column struct {
 	value func(f *infill.Fill) string
 }
 
-// columns returns the number columns of the table of fills, for a screen of the given width.
+// columns returns the number columns of the table of fills, for a screen of
+// the given width.
 func (p *fillsPage) columns(columns int) []column {
 	s := p.m.run.shown
 	logs := column{"log-likelihood", 14, func(f *infill.Fill) string { return decimal(f.LogLikelihood) }}
 	if s.stats() != nil {
-		logs.head, logs.width = "U", 8
+		logs.head = "U"
+		logs.width = 8
 		drawn := column{"drawn", 14, func(f *infill.Fill) string { return share(f, true) }}
 		if columns < 76 {
 			drawn.width, drawn.value = 8, func(f *infill.Fill) string { return share(f, false) }
@@ -230,7 +246,8 @@ func (p *fillsPage) columns(columns int) []column {
 	return list
 }
 
-// weight returns the value that a fill's bar shows: the probability, or the share of a sampler's draws.
+// weight returns the value that a fill's bar shows: the probability, or the
+// share of a sampler's draws.
 func weight(f *infill.Fill) float64 {
 	switch {
 	case f.Probability != nil:
@@ -244,7 +261,8 @@ func weight(f *infill.Fill) float64 {
 func (p *fillsPage) table(columns, rows int) string {
 	m, s := p.m, p.m.run.shown
 	numbers := p.columns(columns)
-	bars, used := 10, 4
+	bars := 10
+	used := 4
 	if columns >= 100 {
 		bars = 20
 	}
@@ -270,9 +288,12 @@ func (p *fillsPage) table(columns, rows int) string {
 	whole := !slices.ContainsFunc(p.listed[min(p.offset, end):end],
 		func(f infill.Fill) bool { return width(harmless(f.Text)) > text })
 	for i := p.offset; i < end; i++ {
-		f, look, marker := &p.listed[i], m.text, "    "
+		f := &p.listed[i]
+		look := m.text
+		marker := "    "
 		if i == p.selected && !m.writing {
-			look, marker = m.selected, "▸   "
+			look = m.selected
+			marker = "▸   "
 		}
 		list := parts(f.Text, f.Spans)
 		if !whole {

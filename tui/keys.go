@@ -55,7 +55,8 @@ func (h *help) key(k string) bool {
 func (h *help) render(s *styles, columns, rows int) string {
 	lines := strings.Split(helpText, "\n")
 	for i, line := range lines {
-		if at := strings.Index(line, "  "); at > 0 {
+		at := strings.Index(line, "  ")
+		if at > 0 {
 			line = s.accent.Render(line[:at]) + line[at:]
 		} else {
 			line = s.strong.Render(line)
@@ -68,7 +69,8 @@ func (h *help) render(s *styles, columns, rows int) string {
 
 // hints writes as many hints as fit on one line.
 func (s *styles) hints(columns int, list ...hint) string {
-	text, used := "", 0
+	text := ""
+	used := 0
 	for i, h := range list {
 		w := width(h[0]) + 1 + width(h[1])
 		if i > 0 {
@@ -86,9 +88,11 @@ func (s *styles) hints(columns int, list ...hint) string {
 	return text + spaces(columns-used)
 }
 
-// browseKey handles keys that mean the same on all pages, and passes any other key to the page.
+// browseKey handles keys that mean the same on all pages, and passes any other
+// key to the page.
 func (m *model) browseKey(k string) tea.Cmd {
-	page, leaf := m.pages[m.view], max(m.height-9, 1)
+	page := m.pages[m.view]
+	leaf := max(m.height-9, 1)
 	switch k {
 	case "q":
 		return tea.Quit
@@ -121,7 +125,8 @@ func (m *model) browseKey(k string) tea.Cmd {
 	case "o":
 		m.panel = newPanel(m.styles, m.run.given, m.config.Model, m.config.Models)
 	case "r":
-		if _, search := m.run.request.Method.(infill.Search); search {
+		_, search := m.run.request.Method.(infill.Search)
+		if search {
 			m.fail("a search has no seed: name a sampler or a number of samples under o")
 			return nil
 		}
@@ -129,7 +134,8 @@ func (m *model) browseKey(k string) tea.Cmd {
 		m.run.given = append(m.run.given, infill.MustGive("seed", fmt.Sprint(m.run.request.Seed)))
 		return m.start()
 	case "x":
-		if r := &m.run; r.stream != nil {
+		r := &m.run
+		if r.stream != nil {
 			r.stream.cancel(nil)
 			r.stopped = true
 		}
@@ -166,7 +172,8 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 func (m *model) filterKey(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "esc":
-		m.filter, m.fills.filter = nil, ""
+		m.filter = nil
+		m.fills.filter = ""
 		m.fills.list()
 	case "enter":
 		m.filter = nil
@@ -177,6 +184,7 @@ func (m *model) filterKey(k tea.KeyPressMsg) {
 
 func (m *model) filterEdit(message tea.Msg) {
 	*m.filter, _ = m.filter.Update(message)
-	m.fills.filter, m.fills.chosen = m.filter.Value(), ""
+	m.fills.filter = m.filter.Value()
+	m.fills.chosen = ""
 	m.fills.list()
 }

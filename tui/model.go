@@ -32,7 +32,8 @@ func (v view) String() string { return [...]string{"Fills", "Blanks", "Chains", 
 type page interface {
 	// render draws the page, columns wide and rows high.
 	render(columns, rows int) string
-	// move handles the keys up and down, leaf the page keys, and turn left and right; by > 0 is down or right.
+	// move handles the keys up and down, leaf the page keys, and turn left and
+	// right; by > 0 is down or right.
 	move(by int)
 	leaf(by int)
 	turn(by int)
@@ -109,7 +110,10 @@ func newModel(ctx context.Context, c Config) *model {
 	m := &model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), jobs: newJobs(ctx),
 		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", opening: true,
 		waiting: c.Template != "", pins: map[int]string{}}
-	m.fills.m, m.blanks.m, m.chains.m, m.runs.m = m, m, m, m
+	m.fills.m = m
+	m.blanks.m = m
+	m.chains.m = m
+	m.runs.m = m
 	m.pages = [views]page{&m.fills, &m.blanks, &m.chains, &m.runs}
 	m.run.given = c.Given
 	m.run.request, _ = requestOf("", c.Given) // Config.Validate tells what is wrong
@@ -140,7 +144,8 @@ func (m *model) Init() tea.Cmd {
 	return tea.Batch(ask, m.open(m.config.Model), m.runs.load())
 }
 
-// open loads the model with the given name. The earlier model is closed once nothing uses it.
+// open loads the model with the given name. The earlier model is closed once
+// nothing uses it.
 func (m *model) open(name string) tea.Cmd {
 	m.opening = true
 	return m.jobs.command(func(ctx context.Context) tea.Msg {
@@ -163,7 +168,8 @@ func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) update(message tea.Msg) tea.Cmd {
 	switch message := message.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height = message.Width, message.Height
+		m.width = message.Width
+		m.height = message.Height
 	case tea.BackgroundColorMsg:
 		*m.styles = *newStyles(m.config.Profile, !message.IsDark())
 	case tea.KeyPressMsg:
@@ -179,7 +185,8 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 			return m.start()
 		}
 	case snapshotMsg:
-		if r := &m.run; r.stream != nil && r.stream.number == message.number {
+		r := &m.run
+		if r.stream != nil && r.stream.number == message.number {
 			if message.snapshot.result != nil {
 				m.show(message.snapshot)
 			}
@@ -195,8 +202,14 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (m *model) say(text string)  { m.notice, m.noticeFault = text, false }
-func (m *model) fail(text string) { m.notice, m.noticeFault = text, true }
+func (m *model) say(text string) {
+	m.notice = text
+	m.noticeFault = false
+}
+func (m *model) fail(text string) {
+	m.notice = text
+	m.noticeFault = true
+}
 
 func (m *model) opened(message openedMsg) tea.Cmd {
 	m.opening = false
@@ -209,8 +222,12 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 		m.modelFault = explain(message.err)
 		return nil
 	}
-	old, wanted := m.filler, m.waiting
-	m.filler, m.modelFault, m.config.Model, m.waiting = message.filler, "", message.name, false
+	old := m.filler
+	wanted := m.waiting
+	m.filler = message.filler
+	m.modelFault = ""
+	m.config.Model = message.name
+	m.waiting = false
 	if old == nil {
 		if wanted {
 			return m.start()
@@ -228,7 +245,8 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 func (m *model) start() tea.Cmd {
 	m.abandon()
 	r := &m.run
-	r.fault, r.stopped = "", false
+	r.fault = ""
+	r.stopped = false
 	if m.filler == nil {
 		m.waiting = true
 		return nil
@@ -268,7 +286,8 @@ func (m *model) pinned(template string) infill.Request {
 
 // abandon ends the present run, because nobody needs the result any more.
 func (m *model) abandon() {
-	if r := &m.run; r.stream != nil {
+	r := &m.run
+	if r.stream != nil {
 		r.stream.cancel(infill.ErrUnwanted)
 		r.stream = nil
 	}
@@ -289,11 +308,15 @@ func (m *model) finished(message finishedMsg) {
 	}
 }
 
-// edited handles a change of the template. It stops the run at once, and begins another after a pause in the typing.
+// edited handles a change of the template. It stops the run at once, and begins
+// another after a pause in the typing.
 func (m *model) edited() tea.Cmd {
 	m.abandon()
 	m.edits++
-	m.run.stopped, m.run.stale, m.pins, m.fills.chosen = false, true, map[int]string{}, ""
+	m.run.stopped = false
+	m.run.stale = true
+	m.pins = map[int]string{}
+	m.fills.chosen = ""
 	m.turnTo(0)
 	const pause = 250 * time.Millisecond
 	return m.jobs.after(pause, settledMsg{m.edits})
@@ -301,7 +324,8 @@ func (m *model) edited() tea.Cmd {
 
 // show shows a snapshot, which must have a result. If s is nil, it shows nothing.
 func (m *model) show(s *snapshot) {
-	m.run.shown, m.run.stale = s, false
+	m.run.shown = s
+	m.run.stale = false
 	m.fills.list()
 	m.turnTo(m.blank)
 }
@@ -309,7 +333,8 @@ func (m *model) show(s *snapshot) {
 // turnTo chooses the given blank, or, if it does not exist, the nearest blank.
 func (m *model) turnTo(blank int) {
 	before := m.blank
-	if s := m.run.shown; s != nil {
+	s := m.run.shown
+	if s != nil {
 		blank = min(blank, len(s.result.Alone)-1)
 	}
 	m.blank = max(blank, 0)
@@ -318,7 +343,8 @@ func (m *model) turnTo(blank int) {
 	}
 }
 
-// pin fixes a word in the chosen blank, and fills the other blanks again. If that word is already fixed, pin frees it.
+// pin fixes a word in the chosen blank, and fills the other blanks again. If
+// that word is already fixed, pin frees it.
 func (m *model) pin(word string) tea.Cmd {
 	switch old, pinned := m.pins[m.blank]; {
 	case m.run.stale:
@@ -333,7 +359,8 @@ func (m *model) pin(word string) tea.Cmd {
 	return m.start()
 }
 
-// key passes a key to the window in front, or, if none is open, to the editor or the page.
+// key passes a key to the window in front, or, if none is open, to the
+// editor or the page.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case k.String() == "ctrl+c":

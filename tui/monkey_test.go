@@ -10,7 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// TestMonkey types and resizes at random: nothing panics, every frame fits, and the screen still works in the end.
+// TestMonkey types and resizes at random: nothing panics, every frame fits, and
+// the screen still works in the end.
 func TestMonkey(t *testing.T) {
 	keys := []string{"up", "down", "left", "right", "tab", "shift+tab", "enter", "esc", "home", "end", "pgup", "pgdown",
 		"backspace", "delete", "ctrl+b", "ctrl+t", "ctrl+v",

@@ -131,7 +131,8 @@ func (f *field) help() string {
 	return f.Help
 }
 
-// key handles a key while the panel is open. The screen handles the keys that close the panel.
+// key handles a key while the panel is open. The screen handles the keys that
+// close the panel.
 func (p *panel) key(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "up", "shift+tab":
@@ -143,8 +144,10 @@ func (p *panel) key(k tea.KeyPressMsg) {
 	case "right":
 		p.turn(1)
 	case "backspace":
-		if f := p.current(); !f.Closed && f.value != "" {
-			p.typed, p.fault = true, ""
+		f := p.current()
+		if !f.Closed && f.value != "" {
+			p.typed = true
+			p.fault = ""
 			f.given = true
 			list := graphemes(f.value)
 			f.value = f.value[:list[len(list)-1][0]]
@@ -158,17 +161,21 @@ func (p *panel) key(k tea.KeyPressMsg) {
 func (p *panel) move(by int) {
 	n := len(p.shown())
 	p.at = (min(p.at, n-1) + by + n) % n
-	p.typed, p.fault = false, ""
+	p.typed = false
+	p.fault = ""
 }
 
-// turn changes the field to the next or previous suggested value. A number without suggestions goes up or down by 1.
+// turn changes the field to the next or previous suggested value. A number
+// without suggestions goes up or down by 1.
 func (p *panel) turn(by int) {
 	f := p.current()
-	p.typed, p.fault = false, ""
+	p.typed = false
+	p.fault = ""
 	f.given = true
 	switch at := slices.Index(f.Values, f.value); {
 	case f.counts():
-		if n, err := strconv.ParseUint(f.value, 10, 64); err == nil && (by > 0 || n > 0) {
+		n, err := strconv.ParseUint(f.value, 10, 64)
+		if err == nil && (by > 0 || n > 0) {
 			f.value = strconv.FormatUint(n+uint64(by), 10)
 		}
 	case f.Values == nil:
@@ -181,7 +188,8 @@ func (p *panel) turn(by int) {
 
 func (f *field) counts() bool { return f.Values == nil && f.Word == "N" }
 
-// typeText types text into the chosen field. The first text typed since the field was chosen replaces its value.
+// typeText types text into the chosen field. The first text typed since the
+// field was chosen replaces its value.
 func (p *panel) typeText(text string) {
 	f := p.current()
 	if f.Closed || text == "" {
@@ -191,7 +199,8 @@ func (p *panel) typeText(text string) {
 	if !p.typed && f.Join == "" {
 		f.value = ""
 	}
-	p.typed, p.fault = true, ""
+	p.typed = true
+	p.fault = ""
 	f.given = true
 	if len(f.value) < 400 {
 		f.value += harmless(text)
@@ -218,7 +227,8 @@ func (p *panel) options() (given []infill.Given, r infill.Request, model string,
 	r, err := requestOf("", given)
 	if err != nil {
 		name := ""
-		if wrong := (*infill.OptionError)(nil); errors.As(err, &wrong) {
+		wrong := (*infill.OptionError)(nil)
+		if errors.As(err, &wrong) {
 			name = wrong.Option
 		}
 		p.fail(name, explain(err))
@@ -240,10 +250,14 @@ func (p *panel) fail(name, fault string) {
 // render draws the panel.
 func (p *panel) render(columns, rows int) string {
 	const name, helpRows = 13, 3
-	current, fields, inner := p.current(), p.shown(), columns-5-name
-	help, look := current.help(), p.faint
+	current := p.current()
+	fields := p.shown()
+	inner := columns - 5 - name
+	help := current.help()
+	look := p.faint
 	if p.fault != "" {
-		help, look = p.fault, p.styles.fault
+		help = p.fault
+		look = p.styles.fault
 	}
 	// If there is no room for all fields, show the fields around the chosen one.
 	number := min(len(fields), max(rows-1-helpRows, 1))

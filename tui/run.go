@@ -14,7 +14,8 @@ import (
 	"infill/tokenize"
 )
 
-// jobs runs the screen's commands, and ends them with the screen, because bubbletea does not wait for commands.
+// jobs runs the screen's commands, and ends them with the screen, because
+// bubbletea does not wait for commands.
 type jobs struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -81,7 +82,8 @@ type stream struct {
 	over   chan struct{}
 }
 
-// These are the messages of a run. The screen ignores a message whose number is that of an abandoned run.
+// These are the messages of a run. The screen ignores a message whose number is
+// that of an abandoned run.
 type (
 	snapshotMsg struct {
 		number   int
@@ -94,8 +96,9 @@ type (
 	}
 )
 
-// start prepares a run. Its command runs two others side by side. One fills; the other is listen, which sends one
-// snapshot to the screen, and must be called again after each.
+// start prepares a run. Its command runs two others side by side. One fills;
+// the other is listen, which sends one snapshot to the screen, and must be
+// called again after each.
 func (j *jobs) start(number int, q request, now func() time.Time) (*stream, tea.Cmd) {
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	s := &stream{number: number, cancel: cancel, frames: make(chan *snapshot, 1), over: make(chan struct{})}
@@ -127,10 +130,12 @@ const (
 	mostDrawn = 2000                  // most fills listed of a run with chains, unless the option top is larger
 )
 
-// run fills, and returns the last snapshot, or nil if nothing was found. A stopped run may have found something.
+// run fills, and returns the last snapshot, or nil if nothing was found. A
+// stopped run may have found something.
 func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
 	asked := q.asked
-	if _, chains := asked.Method.(infill.Chains); chains {
+	_, chains := asked.Method.(infill.Chains)
+	if chains {
 		asked.Top = max(asked.Top, mostDrawn)
 	}
 	r := &recorder{request: q}
@@ -164,7 +169,8 @@ type snapshot struct {
 	steps  int  // number of steps of the whole run
 	warmUp bool // whether the result counts states of the warm-up, which are no draws
 	warm   int  // number of steps of the warm-up so far
-	// logLikelihoods and accepted are the history of each chain from step 0, [chains][steps]; NaN if unknown.
+	// logLikelihoods and accepted are the history of each chain from step 0,
+	// [chains][steps]; NaN if unknown.
 	logLikelihoods, accepted [][]float32
 	stepSize                 float64 // 0 if the sampler has no step size
 	moves                    []move  // last move of each chain
@@ -193,7 +199,8 @@ func (s *snapshot) stats() *infill.ChainStats {
 	return s.result.Stats.Chains
 }
 
-// recorder collects the steps of a run as snapshots for the screen. Only the goroutine that fills uses it.
+// recorder collects the steps of a run as snapshots for the screen. Only the
+// goroutine that fills uses it.
 type recorder struct {
 	request
 	snapshot
@@ -203,14 +210,17 @@ type recorder struct {
 
 // add records one step of the run.
 func (r *recorder) add(p infill.Progress) {
-	r.warmUp, r.step, r.steps = p.WarmUp, p.Step, p.Steps
+	r.warmUp = p.WarmUp
+	r.step = p.Step
+	r.steps = p.Steps
 	if p.WarmUp {
 		r.warm = p.Step
 	}
 	chains := len(p.LogLikelihoods)
 	if r.moves == nil && chains > 0 {
 		r.moves, r.template = make([]move, chains), r.read(p.Pieces)
-		r.logLikelihoods, r.accepted = make([][]float32, chains), make([][]float32, chains)
+		r.logLikelihoods = make([][]float32, chains)
+		r.accepted = make([][]float32, chains)
 	}
 	for chain, u := range p.LogLikelihoods {
 		accepted := float32(math.NaN())
@@ -226,10 +236,12 @@ func (r *recorder) add(p infill.Progress) {
 			r.move(chain, p)
 		}
 	}
-	r.last, r.stepSize = p, p.StepSize
+	r.last = p
+	r.stepSize = p.StepSize
 }
 
-// read returns the template with the given numbers of pieces. If that fails, it returns nil, as Fill reports the error.
+// read returns the template with the given numbers of pieces. If that fails, it
+// returns nil, as Fill reports the error.
 func (r *recorder) read(pieces []int) *tokenize.Template {
 	t, err := r.filler.Tokenizer().Shortest(r.asked.Template, string(r.asked.Blank))
 	if err != nil {
@@ -246,7 +258,8 @@ func (r *recorder) read(pieces []int) *tokenize.Template {
 	return list[0]
 }
 
-// move records which blanks a chain changed in this step, with their texts before and after.
+// move records which blanks a chain changed in this step, with their texts
+// before and after.
 func (r *recorder) move(chain int, p infill.Progress) {
 	slots := len(r.template.Slots)
 	was := r.template.Fill(r.last.TokenIDs[chain*slots : (chain+1)*slots]).Fills
@@ -255,7 +268,8 @@ func (r *recorder) move(chain int, p infill.Progress) {
 	for blank := range is {
 		if was[blank] != is[blank] {
 			m.blanks = append(m.blanks, blank)
-			m.from, m.to = append(m.from, was[blank]), append(m.to, is[blank])
+			m.from = append(m.from, was[blank])
+			m.to = append(m.to, is[blank])
 		}
 	}
 	r.moves[chain] = m
@@ -264,14 +278,16 @@ func (r *recorder) move(chain int, p infill.Progress) {
 // snap returns a copy of the present snapshot.
 func (r *recorder) snap() *snapshot {
 	s := r.snapshot
-	s.moves, s.logLikelihoods, s.accepted = slices.Clone(r.moves), slices.Clone(r.logLikelihoods),
-		slices.Clone(r.accepted)
+	s.moves = slices.Clone(r.moves)
+	s.logLikelihoods = slices.Clone(r.logLikelihoods)
+	s.accepted = slices.Clone(r.accepted)
 	s.result = r.last.Result()
 	return &s
 }
 
-// finish returns the snapshot of a finished run. If the sampler did not compute log-likelihoods on the way, the result
-// has them, and finish writes these into the histories.
+// finish returns the snapshot of a finished run. If the sampler did not
+// compute log-likelihoods on the way, the result has them, and finish writes
+// these into the histories.
 func (r *recorder) finish(result *infill.Result) *snapshot {
 	s := r.snap()
 	if s.result != nil {
@@ -287,7 +303,9 @@ func (r *recorder) finish(result *infill.Result) *snapshot {
 			s.logLikelihoods[chain] = history
 		}
 	}
-	s.result, s.over, s.warmUp = result, !result.Unfinished, false
+	s.result = result
+	s.over = !result.Unfinished
+	s.warmUp = false
 	return s
 }
 

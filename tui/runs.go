@@ -37,7 +37,8 @@ type runMethod struct{ model, method string }
 
 // load returns a command that reads what is new in the evaluation's folder.
 func (p *runsPage) load() tea.Cmd {
-	folder, last := p.m.config.Folder, p.state
+	folder := p.m.config.Folder
+	last := p.state
 	if folder == "" {
 		return nil
 	}
@@ -49,9 +50,11 @@ func (p *runsPage) load() tea.Cmd {
 	})
 }
 
-// take shows the evaluation as load has read it. While it is not complete, take returns a command to load it again.
+// take shows the evaluation as load has read it. While it is not complete, take
+// returns a command to load it again.
 func (p *runsPage) take(s *eval.Watched) tea.Cmd {
-	p.state, p.methods = s, nil
+	p.state = s
+	p.methods = nil
 	if s.Err == nil {
 		for _, model := range s.Header.Models {
 			for _, method := range s.Header.Configuration.Samplers {
@@ -75,7 +78,8 @@ func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
 // move chooses another sentence.
 func (p *runsPage) move(by int) {
 	if p.shows() {
-		p.sentence, p.scrolled = min(max(p.sentence+by, 0), len(p.state.Prompts)-1), 0
+		p.sentence = min(max(p.sentence+by, 0), len(p.state.Prompts)-1)
+		p.scrolled = 0
 	}
 }
 
@@ -93,7 +97,8 @@ func (p *runsPage) key(k string) tea.Cmd {
 	if k != "enter" || !p.shows() {
 		return nil
 	}
-	p.m.editor, p.m.view = newEditor(p.state.Prompts[p.sentence].Template), fillsView
+	p.m.editor = newEditor(p.state.Prompts[p.sentence].Template)
+	p.m.view = fillsView
 	return p.m.edited()
 }
 
@@ -121,7 +126,8 @@ func (p *runsPage) render(columns, rows int) string {
 		const hint = "if no process is at work here, the command that began the run goes on with it"
 		lines = append(lines, "  "+m.faint.Render(cut(hint, columns-2)))
 	}
-	if note := p.state.Note; note != "" {
+	note := p.state.Note
+	if note != "" {
 		lines = append(lines, "  "+m.amber.Render(cut(harmless(note), columns-2)))
 	}
 	return stack(columns, rows, append(lines, p.sentencePage(columns, rows-len(lines))...)...)
@@ -129,7 +135,8 @@ func (p *runsPage) render(columns, rows int) string {
 
 // head draws the name of the evaluation and its progress.
 func (p *runsPage) head(columns int) string {
-	m, r := p.m, p.state
+	m := p.m
+	r := p.state
 	c := r.Header.Configuration
 	left := "  " + m.strong.Render(harmless(filepath.Base(m.config.Folder))) +
 		m.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d", cmp.Or(harmless(c.Preset), "own settings"), c.Chains,
@@ -146,7 +153,8 @@ func (p *runsPage) head(columns int) string {
 
 // sentencePage draws the fills of the chosen sentence, with several methods side by side.
 func (p *runsPage) sentencePage(columns, rows int) []string {
-	m, r := p.m, p.state
+	m := p.m
+	r := p.state
 	p.sentence = min(p.sentence, len(r.Prompts)-1)
 	prompt := r.Prompts[p.sentence]
 	lines := []string{m.faint.Render(
@@ -177,11 +185,13 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 	return append(lines, beside(m.line.Render(" │ "), rows-len(lines), list...))
 }
 
-// templateParts returns a template as parts, with the words that were masked in its blanks.
+// templateParts returns a template as parts, with the words that were
+// masked in its blanks.
 func templateParts(template string, words []string) []part {
 	list := parts(template, tokenize.BlankSpans(template, ""))
 	for i := range list {
-		if at := list[i].blank; at >= 0 && at < len(words) {
+		at := list[i].blank
+		if at >= 0 && at < len(words) {
 			list[i].text = harmless(words[at])
 		}
 	}
@@ -190,7 +200,9 @@ func templateParts(template string, words []string) []part {
 
 // column draws the fills of the chosen sentence by method i.
 func (p *runsPage) column(i, columns, rows int) string {
-	m, r, method := p.m, p.state, p.methods[i]
+	m := p.m
+	r := p.state
+	method := p.methods[i]
 	name := "  " + m.strong.Render(harmless(method.method))
 	if i == p.method {
 		name = m.accent.Render("▸ ") + m.active.Render(harmless(method.method))
@@ -212,14 +224,19 @@ func (p *runsPage) column(i, columns, rows int) string {
 	var distinct []int
 	chains := record.Likeliest(len(record.Chains))
 	for at, chain := range chains {
-		if counts[chain.Text]++; counts[chain.Text] == 1 {
+		counts[chain.Text]++
+		if counts[chain.Text] == 1 {
 			distinct = append(distinct, at)
 		}
 	}
 	p.scrolled = min(p.scrolled, max(len(record.Chains)-1, 0))
 	for _, at := range distinct[min(p.scrolled, len(distinct)):] {
-		chain, count, mark, fills := chains[at], "   ", "  ", ""
-		if n := counts[chain.Text]; n > 1 {
+		chain := chains[at]
+		count := "   "
+		mark := "  "
+		fills := ""
+		n := counts[chain.Text]
+		if n > 1 {
 			count = m.amber.Render(fit(fmt.Sprintf("×%d", n), 3))
 		}
 		for blank, text := range chain.Fills {

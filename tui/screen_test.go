@@ -18,8 +18,8 @@ import (
 
 const two = "She opened the [MASK] and looked [MASK] ."
 
-// TestScreens compares pages with stored ones; -update writes them again. Whatever the size, a frame is exactly as
-// large as the terminal.
+// TestScreens compares pages with stored ones; -update writes them again.
+// Whatever the size, a frame is exactly as large as the terminal.
 func TestScreens(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -196,8 +196,9 @@ func TestNumbersKeepTheirSpace(t *testing.T) {
 	}
 }
 
-// TestPanel: every option of the table that means something is offered, the chosen one is in sight with its help, and
-// wrong values stay in the panel with a word of what is wrong.
+// TestPanel: every option of the table that means something is offered, the
+// chosen one is in sight with its help, and wrong values stay in the panel with
+// a word of what is wrong.
 func TestPanel(t *testing.T) {
 	c, _ := testConfig(t, two)
 	d := newDriver(t, c, 60, 16)

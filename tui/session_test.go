@@ -39,7 +39,8 @@ func (w *watched) View() tea.View {
 	return v
 }
 
-// TestSession is a whole session in a program with a real event loop: type, fill, pin, draw again, filter, copy, pick.
+// TestSession is a whole session in a program with a real event loop: type,
+// fill, pin, draw again, filter, copy, pick.
 func TestSession(t *testing.T) {
 	c, filler := testConfig(t, "")
 	c.Given = chainOptions("dmala")
@@ -94,8 +95,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestLeavingStopsTheModel quits while the model computes: its call is cancelled at once, and neither a goroutine nor
-// the model stays behind.
+// TestLeavingStopsTheModel quits while the model computes: its call is
+// cancelled at once, and neither a goroutine nor the model stays behind.
 func TestLeavingStopsTheModel(t *testing.T) {
 	leave := map[string]func(p *tea.Program, cancel context.CancelFunc){
 		"quit":    func(p *tea.Program, _ context.CancelFunc) { p.Send(keyOf("ctrl+c")) },
@@ -203,7 +204,8 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestAnotherModel changes the model, which closes the one before, and says so where there is none of a name.
+// TestAnotherModel changes the model, which closes the one before, and says so
+// where there is none of a name.
 func TestAnotherModel(t *testing.T) {
 	c, first := testConfig(t, two)
 	second := newFakeFiller(t, newFake())
@@ -246,7 +248,8 @@ func TestNoModel(t *testing.T) {
 	}
 }
 
-// TestFaults: what is wrong with a template is said, and goes when it is mended; the fills go, too.
+// TestFaults: what is wrong with a template is said, and goes when it is
+// mended; the fills go, too.
 func TestFaults(t *testing.T) {
 	c, _ := testConfig(t, "she opened the door .")
 	d := newDriver(t, c, 100, 24)

@@ -17,12 +17,15 @@ type styles struct {
 	blanks              []lipgloss.Style
 }
 
-// newStyles returns styles that the terminal can show by its profile, on a light or a dark background. Without colours
-// (colorprofile.Ascii), they differ in attributes only.
+// newStyles returns styles that the terminal can show by its profile, on a
+// light or a dark background. Without colours (colorprofile.Ascii), they differ
+// in attributes only.
 func newStyles(profile colorprofile.Profile, light bool) *styles {
 	style := lipgloss.NewStyle
-	complete, fitting := lipgloss.Complete(profile), lipgloss.LightDark(!light)
-	// The 16 basic colours are the terminal's own, so they suit its background. Finer colours depend on the background.
+	complete := lipgloss.Complete(profile)
+	fitting := lipgloss.LightDark(!light)
+	// The 16 basic colours are the terminal's own, so they suit its background.
+	// Finer colours depend on the background.
 	shade := func(darkTrue, dark256, lightTrue, light256, basic string) color.Color {
 		return complete(lipgloss.Color(basic), fitting(lipgloss.Color(light256), lipgloss.Color(dark256)),
 			fitting(lipgloss.Color(lightTrue), lipgloss.Color(darkTrue)))

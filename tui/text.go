@@ -14,8 +14,9 @@ import (
 	"infill/infill"
 )
 
-// harmless makes any text safe to show on one line. Control characters become their pictures, white space becomes
-// spaces, and characters that would reorder or hide others (bidirectional controls, line separators) become U+FFFD.
+// harmless makes any text safe to show on one line. Control characters become
+// their pictures, white space becomes spaces, and characters that would reorder
+// or hide others (bidirectional controls, line separators) become U+FFFD.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -32,8 +33,8 @@ func harmless(text string) string {
 	}, text)
 }
 
-// hides reports whether r changes how other characters are displayed. It returns false for joiners, which emoji and
-// several scripts need.
+// hides reports whether r changes how other characters are displayed. It
+// returns false for joiners, which emoji and several scripts need.
 func hides(r rune) bool {
 	return r == '\u2028' || r == '\u2029' || r != '\u200c' && r != '\u200d' && unicode.Is(unicode.Cf, r)
 }
@@ -46,7 +47,8 @@ func cut(text string, columns int) string { return ansi.Truncate(text, columns, 
 
 // fit cuts or pads text, at its right end, to exactly columns.
 func fit(text string, columns int) string {
-	if w := width(text); w > columns {
+	w := width(text)
+	if w > columns {
 		text = cut(text, max(columns, 0))
 	}
 	// If cut removes a wide character, a column may be free.
@@ -60,7 +62,8 @@ func right(text string, columns int) string {
 
 func spaces(columns int) string { return strings.Repeat(" ", max(columns, 0)) }
 
-// between puts left at the left end and rightEnd at the right end of a line. If need be, it shortens left.
+// between puts left at the left end and rightEnd at the right end of a line. If
+// need be, it shortens left.
 func between(left, rightEnd string, columns int) string {
 	rightEnd = fit(rightEnd, min(columns, width(rightEnd)))
 	return fit(left, columns-width(rightEnd)) + rightEnd
@@ -89,13 +92,14 @@ func graphemes(text string) [][2]int {
 	for state, at := -1, 0; at < len(text); {
 		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(text[at:], state)
 		list = append(list, [2]int{at, at + len(cluster)})
-		state, at = next, at+len(cluster)
+		state = next
+		at += len(cluster)
 	}
 	return list
 }
 
-// share formats a fill's share of the draws as the command does. If withError is true, it adds the standard error, or,
-// if that is unknown, the interval.
+// share formats a fill's share of the draws as the command does. If withError
+// is true, it adds the standard error, or, if that is unknown, the interval.
 func share(f *infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:
@@ -116,13 +120,15 @@ func decimal(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// scale returns the head of a column of bars, with the values of an empty and of a full bar.
+// scale returns the head of a column of bars, with the values of an empty
+// and of a full bar.
 func scale(most float64, columns int) string {
 	if most <= 0 || columns < 10 {
 		return spaces(columns)
 	}
 	end := infill.Percent(most)
-	if line := columns - 1 - width(end); line > 0 {
+	line := columns - 1 - width(end)
+	if line > 0 {
 		return "0" + strings.Repeat("─", line) + end
 	}
 	return right(end, columns)
@@ -137,8 +143,9 @@ func bar(share float64, columns int) string {
 	return fit(strings.Repeat("━", halves/2)+strings.Repeat("╸", halves%2), columns)
 }
 
-// sparkline draws values as blocks whose heights go from low (the lowest block) to high. If there are more values than
-// columns, a column shows the mean of several values. A NaN leaves a gap.
+// sparkline draws values as blocks whose heights go from low (the lowest block)
+// to high. If there are more values than columns, a column shows the mean of
+// several values. A NaN leaves a gap.
 func sparkline(values []float32, columns int, low, high float64) string {
 	if len(values) == 0 || columns <= 0 {
 		return ""
@@ -148,7 +155,8 @@ func sparkline(values []float32, columns int, low, high float64) string {
 	cells := min(columns, len(values))
 	var text strings.Builder
 	for cell := range cells {
-		sum, n := 0.0, 0
+		sum := 0.0
+		n := 0
 		for _, v := range values[cell*len(values)/cells : (cell+1)*len(values)/cells] {
 			if v == v {
 				sum += float64(v)
@@ -168,7 +176,8 @@ func sparkline(values []float32, columns int, low, high float64) string {
 	return text.String()
 }
 
-// stack puts blocks below each other, and makes the result exactly as wide and as high as given.
+// stack puts blocks below each other, and makes the result exactly as wide and
+// as high as given.
 func stack(columns, rows int, blocks ...string) string {
 	text := strings.Join(blocks, "\n") + strings.Repeat("\n", rows)
 	lines := strings.Split(text, "\n")[:rows]

@@ -1,10 +1,12 @@
-// Package tui is the screen of `infill tui`. It fills a template while the user writes it, and returns the fill that
-// the user picks. It shows the fills, the likeliest words of each blank by itself, and the moves of chains.
+// Package tui is the screen of `infill tui`. It fills a template while the user
+// writes it, and returns the fill that the user picks. It shows the fills, the
+// likeliest words of each blank by itself, and the moves of chains.
 //
-// There is one tea.Model. Update only changes state: filling, files and the model run in commands that a context
-// cancels, and all commands have ended when Run returns. Each view of the screen is a page, which keeps its selection
-// and its scroll position, and draws itself for a width and a height. Snapshots of a run never change, so the screen
-// reads them without locks.
+// There is one tea.Model. Update only changes state: filling, files and the
+// model run in commands that a context cancels, and all commands have ended
+// when Run returns. Each view of the screen is a page, which keeps its
+// selection and its scroll position, and draws itself for a width and a height.
+// Snapshots of a run never change, so the screen reads them without locks.
 package tui
 
 import (
@@ -24,7 +26,8 @@ import (
 
 // Config holds the first template, model and options of the screen, and its terminal.
 type Config struct {
-	// Template is the first template, filled at once. If it is "", the screen waits for the user to write one.
+	// Template is the first template, filled at once. If it is "", the screen
+	// waits for the user to write one.
 	Template string
 	// Folder is the folder of an evaluation to show, or "".
 	Folder string
@@ -35,11 +38,12 @@ type Config struct {
 	Models []string
 	// Open opens a model by name. The screen closes every model that Open has returned.
 	Open func(ctx context.Context, model string) (Filler, error)
-	// Profile says which colours the terminal has. colorprofile.Ascii means none, but bold, underline and reverse
-	// (NO_COLOR).
+	// Profile says which colours the terminal has. colorprofile.Ascii means
+	// none, but bold, underline and reverse (NO_COLOR).
 	Profile colorprofile.Profile
-	// Theme is the background for which colours are chosen: "dark", "light", or "auto". For "auto" the screen asks the
-	// terminal, and takes dark until it answers.
+	// Theme is the background for which colours are chosen: "dark", "light",
+	// or "auto". For "auto" the screen asks the terminal, and takes dark
+	// until it answers.
 	Theme string
 	// Input and Output are the terminal. Nothing else is written to Output.
 	Input  io.Reader
@@ -57,7 +61,8 @@ type Filler interface {
 
 var _ Filler = (*infill.Filler)(nil)
 
-// mostStates is the largest number of states, of all chains of a run together, as the screen keeps every state.
+// mostStates is the largest number of states, of all chains of a run together,
+// as the screen keeps every state.
 const mostStates = 2_000_000
 
 // requestOf returns the request of a template by the options given. It returns an
@@ -90,9 +95,10 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Run shows the screen until the user leaves it, and returns the picked fill, or "" if none was picked. Everything that
-// Run has started ends before it returns, even a running call of the model. If ctx ended the screen, the error is
-// ctx's; if the user pressed ctrl+c, it is context.Canceled.
+// Run shows the screen until the user leaves it, and returns the picked fill,
+// or "" if none was picked. Everything that Run has started ends before it
+// returns, even a running call of the model. If ctx ended the screen, the error
+// is ctx's; if the user pressed ctrl+c, it is context.Canceled.
 func Run(ctx context.Context, c Config) (string, error) {
 	m := newModel(ctx, c)
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.Input), tea.WithOutput(c.Output),

@@ -30,7 +30,8 @@ func fillOf(t *testing.T, f *fakeFiller, template string, given []infill.Given) 
 	return result
 }
 
-// TestSearch: the fills, their probabilities and the proof are the command's, with its digits.
+// TestSearch: the fills, their probabilities and the proof are the command's,
+// with its digits.
 func TestSearch(t *testing.T) {
 	for _, template := range []string{"She opened the [MASK] and looked at it .", two,
 		"She opened the ___ and looked <mask> .", "She opened the [MASK:1-2] and looked [MASK] .",
@@ -82,8 +83,8 @@ func TestBudget(t *testing.T) {
 	d.shows("not proven: nothing left out has more than " + infill.AtMost(*want.LeftOutAtMost))
 }
 
-// TestShares: where every blank has a list, the share of each fill stands beside its probability, and that of each word
-// is the sum over fills.
+// TestShares: where every blank has a list, the share of each fill stands
+// beside its probability, and that of each word is the sum over fills.
 func TestShares(t *testing.T) {
 	c, filler := testConfig(t, two)
 	d := newDriver(t, c, 110, 30)
@@ -148,7 +149,8 @@ func TestAlone(t *testing.T) {
 	d.shows("a blank of several pieces has no word by itself")
 }
 
-// TestPinning: a pin is a list of one word. The rest is filled around it, with the numbers that the command gives.
+// TestPinning: a pin is a list of one word. The rest is filled around it, with
+// the numbers that the command gives.
 func TestPinning(t *testing.T) {
 	for name, test := range map[string]struct {
 		template string
@@ -213,7 +215,8 @@ func TestPinning(t *testing.T) {
 	}
 }
 
-// TestPinnedAll pins every blank: one fill is left, which has the probability that it had.
+// TestPinnedAll pins every blank: one fill is left, which has the
+// probability that it had.
 func TestPinnedAll(t *testing.T) {
 	c, _ := testConfig(t, two)
 	d := newDriver(t, c, 110, 30)
@@ -249,8 +252,9 @@ func TestDraws(t *testing.T) {
 	d.shows("seed 4")
 }
 
-// TestChains compares what the screen gathers step by step with what the pipeline says of the same run, for every
-// sampler: fills, shares of words, diagnostics, and the log-likelihoods that a sampler does not need on its way.
+// TestChains compares what the screen gathers step by step with what the
+// pipeline says of the same run, for every sampler: fills, shares of words,
+// diagnostics, and the log-likelihoods that a sampler does not need on its way.
 func TestChains(t *testing.T) {
 	for _, sampler := range infill.Samplers() {
 		if testing.Short() && sampler != "gibbs" && sampler != "dmala" {
@@ -348,7 +352,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestSnapshotsStayAsTheyAre keeps every snapshot of a run and checks afterwards that nothing in it changed.
+// TestSnapshotsStayAsTheyAre keeps every snapshot of a run and checks
+// afterwards that nothing in it changed.
 func TestSnapshotsStayAsTheyAre(t *testing.T) {
 	_, filler := testConfig(t, two)
 	asked, err := infill.NewRequest(two, chainOptions("gibbs"))
@@ -413,7 +418,8 @@ func TestListing(t *testing.T) {
 	d.shows("no fill matches; esc drops the filter")
 }
 
-// TestContext: fills and what blanks hold by themselves are those behind the context, with the built-in model.
+// TestContext: fills and what blanks hold by themselves are those behind the
+// context, with the built-in model.
 func TestContext(t *testing.T) {
 	f, err := infill.Open(infill.OpenOptions{Device: "cpu"})
 	if err != nil {

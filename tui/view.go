@@ -11,8 +11,8 @@ import (
 	"infill/infill"
 )
 
-// These are the size of the smallest terminal that holds the screen, and the least width that shows the chosen blank
-// beside the list of fills.
+// These are the size of the smallest terminal that holds the screen, and the
+// least width that shows the chosen blank beside the list of fills.
 const (
 	leastColumns, leastRows = 60, 16
 	wideColumns             = 124
@@ -70,15 +70,19 @@ func (m *model) draw() string {
 
 // header draws the names of the program and the model, and the status.
 func (m *model) header() string {
-	left, r := m.config.Model, &m.run
-	if s := r.shown; s != nil && s.result.Stats.Device != "" {
+	left := m.config.Model
+	r := &m.run
+	s := r.shown
+	if s != nil && s.result.Stats.Device != "" {
 		left += " on " + s.result.Stats.Device
 	}
 	if m.width >= 84 && m.view != runsView {
-		if c, chains := r.request.Method.(infill.Chains); chains {
+		c, chains := r.request.Method.(infill.Chains)
+		if chains {
 			left += " · " + c.Sampler.Spec.Name
 		}
-		if _, search := r.request.Method.(infill.Search); !search {
+		_, search := r.request.Method.(infill.Search)
+		if !search {
 			left += fmt.Sprintf(" · seed %d", r.request.Seed)
 		}
 	}
@@ -87,7 +91,8 @@ func (m *model) header() string {
 
 // status returns a text about the progress of the run.
 func (m *model) status() string {
-	r, s := &m.run, m.run.shown
+	r := &m.run
+	s := m.run.shown
 	chains := s.stats()
 	switch on := r.stream != nil; {
 	case m.modelFault != "":
@@ -120,15 +125,18 @@ func (m *model) status() string {
 
 // template draws the template with a bar at the left, and its fault, if there is one.
 func (m *model) template() []string {
-	edge, rows := m.line.Render(" ▎ "), min(4, m.height/5)
+	edge := m.line.Render(" ▎ ")
+	rows := min(4, m.height/5)
 	if m.writing {
-		edge, rows = m.accent.Render(" ▎ "), min(10, m.height/3)
+		edge = m.accent.Render(" ▎ ")
+		rows = min(10, m.height/3)
 	}
 	var lines []string
 	for _, line := range m.editor.render(m, m.width-4, rows) {
 		lines = append(lines, edge+line)
 	}
-	fault, look := m.run.fault, m.amber
+	fault := m.run.fault
+	look := m.amber
 	if m.modelFault != "" {
 		fault, look = m.modelFault, m.styles.fault
 	}
@@ -145,14 +153,16 @@ func (m *model) template() []string {
 func (m *model) tabs() string {
 	text := " "
 	for v := range views {
-		label, look := fmt.Sprintf("%d %s", v+1, v), m.faint
+		label := fmt.Sprintf("%d %s", v+1, v)
+		look := m.faint
 		if m.view == v {
 			look = m.active
 		}
 		text += look.Render(label) + "  "
 	}
 	limits := ""
-	if f := &m.fills; m.view == fillsView {
+	f := &m.fills
+	if m.view == fillsView {
 		if f.filter != "" {
 			limits = m.amber.Render("/" + harmless(cut(f.filter, 24)) + " ")
 		}
@@ -218,7 +228,8 @@ func (m *model) filterLine(columns int) string {
 	at := min(m.filter.Position(), len(value)-1)
 	shown := string(value[:at]) + m.cursor.Render(string(value[at])) + strings.TrimSuffix(string(value[at+1:]), " ")
 	room := max(columns-width(label)-width(note)-3, 8)
-	if w := width(shown); w > room {
+	w := width(shown)
+	if w > room {
 		shown = ansi.TruncateLeft(shown, w-room+1, "…")
 	}
 	return between(m.accent.Render(label)+shown, " "+m.faint.Render(note), columns)
@@ -226,7 +237,8 @@ func (m *model) filterLine(columns int) string {
 
 // pinHint and runHint return hints with what the keys for pins and runs do now.
 func (m *model) pinHint() hint {
-	if _, pinned := m.pins[m.blank]; pinned {
+	_, pinned := m.pins[m.blank]
+	if pinned {
 		return hint{"p", "unpin"}
 	}
 	return hint{"p", "pin"}

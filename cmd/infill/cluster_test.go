@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestKubernetes: of the job that the documentation shows, an index that fails is tried again by itself, in a new pod,
-// and each index does the part of its number.
+// TestKubernetes: of the job that the documentation shows, an index that
+// fails is tried again by itself, in a new pod, and each index does the
+// part of its number.
 func TestKubernetes(t *testing.T) {
 	text, err := os.ReadFile("../../docs/cluster/kubernetes.yaml")
 	if err != nil {
@@ -43,8 +44,9 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// TestDockerfile checks what can be checked where no container engine is: the files it copies are there, the program
-// that is built is that of the README, the last image has no compiler, and does not run as root.
+// TestDockerfile checks what can be checked where no container engine is: the
+// files it copies are there, the program that is built is that of the README,
+// the last image has no compiler, and does not run as root.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile("../../Dockerfile")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestColumns: lines of code have at most 120 columns, a tab being four, but for raw strings, which cannot be broken.
+// TestColumns: lines of code have at most 120 columns, a tab being four, but
+// for raw strings, which cannot be broken.
 func TestColumns(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {

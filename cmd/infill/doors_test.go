@@ -21,8 +21,9 @@ import (
 	"infill/models"
 )
 
-// TestDoors: one template gives the same fills with the same probabilities by every door. TestSearch and TestShares of
-// package tui have the screen; Python asks the pipe.
+// TestDoors: one template gives the same fills with the same probabilities by
+// every door. TestSearch and TestShares of package tui have the screen;
+// Python asks the pipe.
 func TestDoors(t *testing.T) {
 	t.Setenv(models.CacheVariable, userCache(t))
 	filler, err := infill.Open(infill.OpenOptions{Device: "cpu"})

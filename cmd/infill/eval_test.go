@@ -54,7 +54,8 @@ func TestKill(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Later and later, so that every moment has its turn and the end is reached on a slow machine too.
+		// Later and later, so that every moment has its turn and the end is
+		// reached on a slow machine too.
 		wait := time.Duration(random.IntN(700*(kills+1))) * time.Millisecond
 		killer := time.AfterFunc(wait, func() { _ = cmd.Process.Kill() })
 		err := cmd.Wait()

@@ -22,8 +22,8 @@ type chainCase struct {
 	Chain    map[string][]float64 // by the order, [fills]
 }
 
-// lists returns the flags that give each blank a list of the words that it holds in the fills. Blanks of one name share
-// the list of the first.
+// lists returns the flags that give each blank a list of the words that it
+// holds in the fills. Blanks of one name share the list of the first.
 func (c chainCase) lists(t *testing.T) (flags []string) {
 	t.Helper()
 	var named []string

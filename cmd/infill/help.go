@@ -12,8 +12,9 @@ import (
 	"infill/samplers"
 )
 
-// helpTexts has the texts of the help. A command's text says what it does, with examples. A topic's file has a line
-// that names the topic, a blank line, and the text.
+// helpTexts has the texts of the help. A command's text says what it does,
+// with examples. A topic's file has a line that names the topic, a blank
+// line, and the text.
 //
 //go:embed help
 var helpTexts embed.FS
@@ -26,16 +27,19 @@ func helpText(kind, name string) string {
 // describe sets the help texts of cmd and of its subcommands.
 func describe(cmd *cobra.Command) {
 	name := strings.TrimPrefix(strings.ReplaceAll(cmd.CommandPath(), " ", "-"), "infill-")
-	if text := helpText("commands", name); text != "" {
+	text := helpText("commands", name)
+	if text != "" {
 		long, examples, _ := strings.Cut(text, "Examples:\n")
-		cmd.Long, cmd.Example = strings.TrimSpace(long), strings.TrimRight(examples, "\n")
+		cmd.Long = strings.TrimSpace(long)
+		cmd.Example = strings.TrimRight(examples, "\n")
 	}
 	for _, c := range cmd.Commands() {
 		describe(c)
 	}
 }
 
-// helpTopics returns a command without an action for each topic, so that `infill help TOPIC` prints its text.
+// helpTopics returns a command without an action for each topic, so that
+// `infill help TOPIC` prints its text.
 func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 	files, _ := helpTexts.ReadDir("help/topics") // never fails, as the folder is embedded in the program
 	for _, f := range files {
@@ -53,7 +57,8 @@ func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 	return topics
 }
 
-// setUsage makes the help of the root command show only its own text, and the help of any other command its flags.
+// setUsage makes the help of the root command show only its own text, and the
+// help of any other command its flags.
 func setUsage(root *cobra.Command) {
 	// Cobra's own template prints each flag on one line, however long that is.
 	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {

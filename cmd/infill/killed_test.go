@@ -14,9 +14,9 @@ import (
 
 var kills = flag.Int("kills", 2, "how often TestRunKilled ends a run with SIGKILL")
 
-// TestRunKilled: a run with the model that is ended by SIGKILL at random moments, over and
-// over, loses nothing: its output has the bytes of a run that was left alone, and there is
-// none before.
+// TestRunKilled: a run with the model that is ended by SIGKILL at random
+// moments, over and over, loses nothing: its output has the bytes of a run that
+// was left alone, and there is none before.
 func TestRunKilled(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in.txt")

@@ -1,5 +1,5 @@
-// Command infill fills the blanks of a text, several of them jointly, with a masked language model. `infill help` lists
-// its commands.
+// Command infill fills the blanks of a text, several of them jointly, with a
+// masked language model. `infill help` lists its commands.
 package main
 
 import (

@@ -12,8 +12,9 @@ import (
 	"infill/models"
 )
 
-// What is no message gets an error and ends nothing. An id comes back as it was sent, a call that is taken back gets no
-// answer, and what was asked before the end of input gets one.
+// What is no message gets an error and ends nothing. An id comes back as it was
+// sent, a call that is taken back gets no answer, and what was asked before the
+// end of input gets one.
 func TestMCPLines(t *testing.T) {
 	const (
 		begin = "\ufeff" + `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}

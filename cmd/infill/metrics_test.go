@@ -11,7 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A file is read as the end of its name says, or refused: nothing else is taken for sentences.
+// A file is read as the end of its name says, or refused: nothing else is
+// taken for sentences.
 func TestMetricsFiles(t *testing.T) {
 	const lines = "the kettle sang\nrain fell on the roof\n"
 	const results = `{"fills": [{"text": "the kettle sang", "log_likelihood": -2}, ` +

@@ -19,7 +19,8 @@ import (
 	"infill/models"
 )
 
-// A named pipe that nobody writes into keeps no command from ending at a signal; what reads its input twice refuses it.
+// A named pipe that nobody writes into keeps no command from ending at a
+// signal; what reads its input twice refuses it.
 func TestNamedPipes(t *testing.T) {
 	dir := t.TempDir()
 	pipe, text := filepath.Join(dir, "pipe.txt"), filepath.Join(dir, "text.txt")
@@ -58,7 +59,8 @@ func TestNamedPipes(t *testing.T) {
 				}
 				ended := make(chan error, 1)
 				go func() { ended <- cmd.Wait() }()
-				// A signal that comes before the program takes it ends the program by itself.
+				// A signal that comes before the program takes it ends the
+				// program by itself.
 				var err error
 				select {
 				case err = <-ended:

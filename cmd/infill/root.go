@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -20,14 +21,17 @@ import (
 	"infill/cmd/infill/internal/tui"
 )
 
-// Main runs the program with the given streams and arguments, without the program's name. It returns the exit code.
-// Interrupt, termination and hangup signals cancel the program.
+// Main runs the program with the given streams and arguments, without the
+// program's name. It returns the exit code. Interrupt, termination and hangup
+// signals cancel the program.
 func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, cli.Stops()...)
 	defer stop()
-	// After the first signal, the default handling is back, so that a second signal ends the process at once.
+	// After the first signal, the default handling is back, so that a second
+	// signal ends the process at once.
 	defer context.AfterFunc(ctx, stop)()
-	// Without this, a write to a closed standard output would end the process before it could tidy up.
+	// Without this, a write to a closed standard output would end the process
+	// before it could tidy up.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -38,10 +42,7 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	root := newRoot(&s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		err = out.Err
-	}
-	return cli.Report(s.Err, err)
+	return cli.Report(s.Err, cmp.Or(err, out.Err))
 }
 
 // newRoot returns the root command, which fills templates, with all its subcommands.
@@ -68,7 +69,8 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	// cobra prints no errors, as cli.Report prints them.
-	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SilenceErrors = true
+	root.SilenceUsage = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.FlagError(cmd.CommandPath(), err)
 	})

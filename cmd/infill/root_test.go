@@ -228,7 +228,8 @@ func TestBadInput(t *testing.T) {
 				stderr != strings.Replace(test.want, "infill: ", "infill: template 2: ", 1) {
 				t.Errorf("as the second: exit code %d, standard output %q, error %q", code, stdout, stderr)
 			}
-			// On standard input, where a line cannot hold a line end: reported with its number.
+			// On standard input, where a line cannot hold a line end: reported
+			// with its number.
 			if strings.Contains(test.template, "\n") || test.template == "" {
 				return
 			}
@@ -254,7 +255,8 @@ func TestNoTemplate(t *testing.T) {
 	}
 }
 
-// TestAsking: a program that sends a line and waits has an answer to each before it sends the next.
+// TestAsking: a program that sends a line and waits has an answer to each
+// before it sends the next.
 func TestAsking(t *testing.T) {
 	in, lines := io.Pipe()
 	answers, out := io.Pipe()

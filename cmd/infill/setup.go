@@ -14,7 +14,9 @@ import (
 
 // newSetupCmd returns the command infill setup.
 func newSetupCmd(s *terminal.Streams) *cobra.Command {
-	cuda, force, quiet := false, false, false
+	cuda := false
+	force := false
+	quiet := false
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Fetch the onnxruntime library ahead of time",

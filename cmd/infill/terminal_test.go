@@ -100,7 +100,8 @@ func (s *screen) read(name string) string {
 	return string(content)
 }
 
-// TestTerminalSession is a session with the built-in model: type, pin, draw again, filter, and pick into a pipe.
+// TestTerminalSession is a session with the built-in model: type, pin, draw
+// again, filter, and pick into a pipe.
 func TestTerminalSession(t *testing.T) {
 	s := newScreen(t, 100, 30, "infill tui --seed 3 --sampler dmala | cat > picked.txt")
 	s.await("write a sentence, with _ where a word is wanted")

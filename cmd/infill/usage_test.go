@@ -10,7 +10,8 @@ import (
 	"infill/lm"
 )
 
-// TestUsage: a wrong call has exit code 2, names the flag, prints nothing else, and loads nothing.
+// TestUsage: a wrong call has exit code 2, names the flag, prints nothing else,
+// and loads nothing.
 func TestUsage(t *testing.T) {
 	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
 	t.Chdir(t.TempDir())

@@ -40,7 +40,8 @@ func newVersionCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// versionLine returns the line that --version prints, which is also the first line of infill version.
+// versionLine returns the line that --version prints, which is also the first
+// line of infill version.
 func versionLine() string {
 	return fmt.Sprintf("infill %s (%s, %s/%s)", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -23,9 +23,11 @@ import (
 	"infill/tokenize"
 )
 
-// Augment makes variants of each record's text: it masks words and fills them. All other columns stay, such as labels.
+// Augment makes variants of each record's text: it masks words and fills them.
+// All other columns stay, such as labels.
 //
-// The seed, the record's number and the variant's number determine every draw, so that parts agree with the whole.
+// The seed, the record's number and the variant's number determine every draw,
+// so that parts agree with the whole.
 type Augment struct {
 	Filler *infill.Filler
 	// Given are options that say how to draw a variant's fills: word by word in an
@@ -38,9 +40,11 @@ type Augment struct {
 	// Blanks, if not 0, is used instead of Rate.
 	Blanks        int  `flag:"blanks" help:"words to mask, instead of a share; 0 goes by --rate"`
 	KeepStopWords bool `flag:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
-	// Protect lists texts that are never masked, in any capitals, where they stand alone and not within a word.
+	// Protect lists texts that are never masked, in any capitals, where they
+	// stand alone and not within a word.
 	Protect []string `flag:"protect" value:"TEXT,..." help:"words and other texts that are never masked"`
-	// Context chooses what the model reads before the masked text: nothing ("none") or the text itself ("original").
+	// Context chooses what the model reads before the masked text: nothing
+	// ("none") or the text itself ("original").
 	Context      string `flag:"context" choices:"none,original" help:"what the model reads before the text; original keeps the meaning, and masked words out of the blanks"`
 	NotOriginal  bool   `flag:"not-original" help:"no blank takes a word that was masked"`
 	Distinct     bool   `flag:"distinct" help:"all variants of a text differ from it and from each other"`
@@ -51,7 +55,8 @@ type Augment struct {
 
 var _ work = (*Augment)(nil)
 
-// attempts is the largest number of draws for one variant. If Distinct is set, a draw that repeats a text is dropped.
+// attempts is the largest number of draws for one variant. If Distinct is set,
+// a draw that repeats a text is dropped.
 const attempts = 8
 
 func (a *Augment) column() string    { return a.Key }
@@ -74,7 +79,8 @@ func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
 	s, err := settings(ctx, a.Filler, r)
 	v := reflect.ValueOf(a).Elem()
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Tag.Get("flag"); name != "" {
+		name := v.Type().Field(i).Tag.Get("flag")
+		if name != "" {
 			s[name] = fmt.Sprint(v.Field(i).Interface())
 		}
 	}
@@ -122,7 +128,8 @@ type variant struct {
 
 var variantKeys = object.Keys[variant]()
 
-// do returns a row for each variant: the record's columns with the text replaced, and then the columns of variant.
+// do returns a row for each variant: the record's columns with the text
+// replaced, and then the columns of variant.
 func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawMessage, err error) {
 	text, err := textOf(r.Object, a.Key)
 	if err != nil {
@@ -158,7 +165,8 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 				return nil, rejected(err)
 			}
 			if !seen[v.text] {
-				v.Number, seen[v.text] = number, a.Distinct
+				v.Number = number
+				seen[v.text] = a.Distinct
 				made = append(made, *v)
 				break
 			}
@@ -197,7 +205,8 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, r infill.Request,
 	end := 0
 	for _, w := range chosen {
 		template.WriteString(text[end:w[0]] + "[MASK]")
-		masked, end = append(masked, text[w[0]:w[1]]), w[1]
+		masked = append(masked, text[w[0]:w[1]])
+		end = w[1]
 	}
 	template.WriteString(text[end:])
 	r.Template = template.String()
@@ -228,11 +237,13 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, r infill.Request,
 	return &variant{Original: text, Masked: masked, Fills: f.Values, LogLikelihood: &f.LogLikelihood, text: f.Text}, nil
 }
 
-// words cuts a text by Unicode's rules (UAX #29). A word begins with a letter and is no short form after an apostrophe
-// ('s). all is the number of words, and mayMask holds the byte ranges of words that may be masked.
+// words cuts a text by Unicode's rules (UAX #29). A word begins with a letter
+// and is no short form after an apostrophe ('s). all is the number of words,
+// and mayMask holds the byte ranges of words that may be masked.
 func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 	safe := a.protected(text)
-	state, from := -1, 0
+	state := -1
+	from := 0
 	for rest := text; rest != ""; {
 		var word string
 		word, rest, state = uniseg.FirstWordInString(rest, state)

@@ -1,11 +1,13 @@
-// Package batch does the same work on every record of a file, in one or more processes, which may be killed and
-// restarted.
+// Package batch does the same work on every record of a file, in one or more
+// processes, which may be killed and restarted.
 //
-// A part of a run is a file that only grows (package journal), such as OUTPUT.parts/00003-of-00008.jsonl: a line of
-// settings, and then a line for each finished record, in order. A run in one process has one part. A process that
-// continues a part counts its whole lines. When all parts are finished, join makes the output from them and renames it
-// into place. So the output has the same bytes for any number of parts and kills, and it exists only when it is
-// finished.
+// A part of a run is a file that only grows (package journal), such as
+// OUTPUT.parts/00003-of-00008.jsonl: a line of settings, and then a line for
+// each finished record, in order. A run in one process has one part. A
+// process that continues a part counts its whole lines. When all parts are
+// finished, join makes the output from them and renames it into place. So the
+// output has the same bytes for any number of parts and kills, and it exists
+// only when it is finished.
 package batch
 
 import (
@@ -33,9 +35,11 @@ type Job struct {
 	Input  File
 	Output File
 	Work   work
-	// Threads is the number of threads of a model call. The last digits of the results depend on it.
+	// Threads is the number of threads of a model call. The last digits of the
+	// results depend on it.
 	Threads int
-	// Shard is the part that Run does. The zero Shard means the whole run, and Run then writes the output too.
+	// Shard is the part that Run does. The zero Shard means the whole run, and
+	// Run then writes the output too.
 	Shard     Shard
 	Resume    bool `flag:"resume" help:"go on with a run that was not finished"`
 	Overwrite bool `flag:"overwrite" help:"start again, and remove the old output and its parts"`
@@ -44,19 +48,24 @@ type Job struct {
 	Observe func(Progress)
 }
 
-// work makes rows of output from each record. Several goroutines may call its methods at once.
+// work makes rows of output from each record. Several goroutines may call its
+// methods at once.
 type work interface {
-	// settings loads the model, and returns everything besides the record that a row depends on: options, model,
-	// version and device. A run refuses parts with other settings.
+	// settings loads the model, and returns everything besides the record that
+	// a row depends on: options, model, version and device. A run refuses parts
+	// with other settings.
 	settings(ctx context.Context) (map[string]string, error)
-	// column returns the name of the column that holds a record's text. A line of plain text becomes this column.
+	// column returns the name of the column that holds a record's text. A line
+	// of plain text becomes this column.
 	column() string
 	// columns returns the columns of an output table that has no rows.
 	columns() []string
-	// warnings is called after all records. It returns a warning for each text of the settings that no record contains.
+	// warnings is called after all records. It returns a warning for each text
+	// of the settings that no record contains.
 	warnings() []string
-	// do returns the lines of output for a record: objects, or strings for plain text. A *RejectError rejects the
-	// record; any other error ends the run.
+	// do returns the lines of output for a record: objects, or strings
+	// for plain text. A *RejectError rejects the record; any other
+	// error ends the run.
 	do(ctx context.Context, r Record, form Form) ([]json.RawMessage, error)
 }
 
@@ -88,9 +97,10 @@ func exists(format string, args ...any) error {
 	return &infill.OptionError{Option: "out", Reason: fmt.Sprintf(format, args...)}
 }
 
-// Run does a run or a part. With j.Resume it continues an unfinished run. If ctx ends, Run returns ctx.Err() and keeps
-// the finished records. Errors: *infill.OptionError if the output or an unfinished run exists already,
-// *journal.ChangedError if the unfinished run has other settings.
+// Run does a run or a part. With j.Resume it continues an unfinished run. If
+// ctx ends, Run returns ctx.Err() and keeps the finished records.
+// Errors: *infill.OptionError if the output or an unfinished run exists
+// already, *journal.ChangedError if the unfinished run has other settings.
 func Run(ctx context.Context, j Job) (*Summary, error) {
 	s, err := j.run(ctx)
 	return s, full(err)
@@ -130,7 +140,8 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if old != nil {
 		now.Mode = old.Mode().Perm()
 	}
-	if now.Settings, err = j.Work.settings(ctx); err != nil {
+	now.Settings, err = j.Work.settings(ctx)
+	if err != nil {
 		return nil, err
 	}
 	maps.Copy(now.Settings, map[string]string{"form": string(out.Form), "input": sum, "column": j.Work.column(),
@@ -141,7 +152,8 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	s, err := j.part(ctx, now, out.Path)
 	if err == nil && j.Shard.Count == 0 {
 		kept := s.Kept
-		if s, err = join(ctx, out.Path, kept); err == nil && kept == 0 {
+		s, err = join(ctx, out.Path, kept)
+		if err == nil && kept == 0 {
 			s.Warnings = j.Work.warnings()
 		}
 	}
@@ -152,7 +164,8 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 func Merge(ctx context.Context, output string) (*Summary, error) {
 	output = followed(output)
 	if _, err := os.Stat(output); err == nil {
-		if count, _ := partsThere(output); count > 0 {
+		count, _ := partsThere(output)
+		if count > 0 {
 			return nil, exists("%s is there already, and %s as well: remove one of them", output, folderOf(output))
 		}
 		return &Summary{Output: output, Done: true}, nil
@@ -219,7 +232,8 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 			pathOf(output, now.Part))
 	}
 	p.sum.Kept = p.records
-	if p.head = now; err == nil && !p.finished() {
+	p.head = now
+	if err == nil && !p.finished() {
 		err = j.work(ctx, &p, lines)
 	}
 	return p.sum, err
@@ -279,7 +293,9 @@ func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	}
 	var wrong *RejectError
 	if errors.As(err, &wrong) {
-		e.Error, e.Rows, err = wrong.Error(), nil, nil
+		e.Error = wrong.Error()
+		e.Rows = nil
+		err = nil
 	}
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("line %d: %w", e.Line, err)
@@ -287,7 +303,8 @@ func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	return e, err
 }
 
-// textOf returns the text of a record under key. It returns a *RejectError if there is no text.
+// textOf returns the text of a record under key. It returns a *RejectError if
+// there is no text.
 func textOf(o object.Object, key string) (string, error) {
 	text, err := o.Text(key)
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 	"infill/internal/object"
 )
 
-// shout is a work that needs no model: two lines in capitals for each text, one in plain text.
+// shout is a work that needs no model: two lines in capitals for each text,
+// one in plain text.
 type shout struct {
 	set   map[string]string
 	pause time.Duration // at most, of each record
@@ -132,7 +133,8 @@ func inputs(t testing.TB) map[string]string {
 		"in.jsonl.gz": jsonl, "in.csv.zst": table, "many.jsonl": many}
 }
 
-// TestSameBytes: the output hangs neither on the number of parts nor on how many records are in work at once.
+// TestSameBytes: the output hangs neither on the number of parts nor on how
+// many records are in work at once.
 func TestSameBytes(t *testing.T) {
 	for name, content := range inputs(t) {
 		for _, form := range []string{"jsonl", "csv.gz", "tsv", "txt.zst"} {
@@ -263,8 +265,8 @@ LINES, AND ""QUOTES""!",
 	}
 }
 
-// TestKeepsColumns: no column of the input is lost in a table, one named like what a fill has and an object among them,
-// also of thousands.
+// TestKeepsColumns: no column of the input is lost in a table, one named like
+// what a fill has and an object among them, also of thousands.
 func TestKeepsColumns(t *testing.T) {
 	got, _, _ := run(t, "in.jsonl", `{"loud":"mine","input_loud":8,"text":"a","meta":{"page": 1}}`+"\n", "o.csv")
 	const want = `input_input_loud,input_loud,text,meta,n,rank,loud
@@ -533,7 +535,8 @@ func TestRefusesOthers(t *testing.T) {
 	}
 }
 
-// TestMerge: parts that are missing, not finished, damaged, or of another run are not joined.
+// TestMerge: parts that are missing, not finished, damaged, or of another
+// run are not joined.
 func TestMerge(t *testing.T) {
 	dir, job := interrupted(t)
 	merge := func(want string) {
@@ -622,7 +625,8 @@ func TestDone(t *testing.T) {
 	if s := must(t, job); s.Kept != 300 || get(t, job.Output.Path) != want {
 		t.Error(s)
 	}
-	// An output is written where its path leads by its words, also by way of a folder that is not there.
+	// An output is written where its path leads by its words, also by way of a
+	// folder that is not there.
 	job.Output.Path = dir + "/./none/../words.csv"
 	if must(t, job); get(t, filepath.Join(dir, "words.csv")) != want {
 		t.Error("another output")
@@ -691,7 +695,8 @@ func TestShard(t *testing.T) {
 	}
 }
 
-// TestLines: lines do not depend on how they arrive, and those that are too long are left out alone.
+// TestLines: lines do not depend on how they arrive, and those that are too
+// long are left out alone.
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", maxRecord)
 	for name, c := range map[string]struct {

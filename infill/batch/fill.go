@@ -56,8 +56,9 @@ func settings(ctx context.Context, f *infill.Filler, r infill.Request) (map[stri
 	return s, err
 }
 
-// do returns the record's columns that are not options, and the result. The result is one JSON object, a line of a
-// table for each fill, or the best fill as plain text.
+// do returns the record's columns that are not options, and the result. The
+// result is one JSON object, a line of a table for each fill, or the best
+// fill as plain text.
 func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMessage, err error) {
 	// "rank" is a column of tables that an earlier run wrote, and not the option rank.
 	q, err := infill.ReadRecord(r.Object, f.Key, slices.Concat(f.Keep, []string{"id", "rank"})...)
@@ -103,7 +104,8 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMes
 	}
 	row, err := rowOf(result)
 	row = append(row.Rename("template", template), extra.Without("id")...)
-	if id := extra.Get("id"); id != nil { // the id comes first, as in the answer to a request
+	id := extra.Get("id")
+	if id != nil { // the id comes first, as in the answer to a request
 		row = append(object.Object{{Key: "id", Value: id}}, row...)
 	}
 	return []json.RawMessage{row.Append(nil)}, err
@@ -124,7 +126,8 @@ func OneLine(text string) string { return lineBreaks.Replace(text) }
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
-// rowOf returns a result without its seconds, and without model and signature, which the run prints once.
+// rowOf returns a result without its seconds, and without model and signature,
+// which the run prints once.
 func rowOf(result *infill.Result) (object.Object, error) {
 	row, err := object.Of(result)
 	for i, field := range row {
@@ -140,21 +143,25 @@ func rowOf(result *infill.Result) (object.Object, error) {
 var (
 	resultKeys = object.Keys[infill.Result]()
 	fillKeys   = object.Keys[infill.Fill]()
-	// leftOut are keys of a Result or Fill that a table leaves out. They describe the whole result and would repeat in
-	// each of its lines, or they repeat other columns.
+	// leftOut are keys of a Result or Fill that a table leaves out. They
+	// describe the whole result and would repeat in each of its lines, or they
+	// repeat other columns.
 	leftOut = []string{"format", "model", "signature", "fills", "alone", "stats", "values", "spans", "pieces"}
-	// blankColumn matches the names of the columns that hold the fills of single blanks, such as blank_1.
+	// blankColumn matches the names of the columns that hold the fills of
+	// single blanks, such as blank_1.
 	blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
 )
 
-// inResult reports whether results have a key called name, besides "template"; inTable asks it of a table's columns.
+// inResult reports whether results have a key called name, besides "template";
+// inTable asks it of a table's columns.
 func inResult(name string) bool { return name != "template" && slices.Contains(resultKeys, name) }
 func inTable(name string) bool {
 	return inResult(name) || slices.Contains(fillKeys, name) || blankColumn.MatchString(name)
 }
 
-// Columns returns the columns of a table of results whose templates have that many blanks: rank and text, a column for
-// each blank, the other keys of a fill, and the keys that are the same for all fills.
+// Columns returns the columns of a table of results whose templates have that
+// many blanks: rank and text, a column for each blank, the other keys of a
+// fill, and the keys that are the same for all fills.
 func Columns(blanks int) (names []string) {
 	for _, key := range fillKeys {
 		if key == "values" {
@@ -170,7 +177,8 @@ func Columns(blanks int) (names []string) {
 		func(key string) bool { return slices.Contains(leftOut, key) })...)
 }
 
-// Table returns a line for each fill of a result, with the columns of Columns that are not empty.
+// Table returns a line for each fill of a result, with the columns of Columns
+// that are not empty.
 func Table(result *infill.Result) (lines []object.Object, err error) {
 	common, err := rowOf(result)
 	if err != nil {
@@ -188,7 +196,8 @@ func Table(result *infill.Result) (lines []object.Object, err error) {
 		fields = append(fields, common...)
 		var line object.Object
 		for _, name := range names {
-			if value := fields.Get(name); value != nil && string(value) != "[]" {
+			value := fields.Get(name)
+			if value != nil && string(value) != "[]" {
 				line = append(line, object.Field{Key: name, Value: value})
 			}
 		}

@@ -15,7 +15,8 @@ import (
 	"infill/infill"
 )
 
-// Form is a file format. A file in any form may be compressed by gzip (.gz) or zstd (.zst).
+// Form is a file format. A file in any form may be compressed by gzip
+// (.gz) or zstd (.zst).
 type Form string
 
 const (
@@ -25,8 +26,9 @@ const (
 	formText  Form = "text"
 )
 
-// Forms lists the forms. "jsonl" has a JSON object on each line, and "text" has a text on each line. "csv" (RFC 4180;
-// read with semicolons if the header has no comma) and "tsv" (tabs between cells) begin with a header.
+// Forms lists the forms. "jsonl" has a JSON object on each line, and "text" has
+// a text on each line. "csv" (RFC 4180; read with semicolons if the header has
+// no comma) and "tsv" (tabs between cells) begin with a header.
 func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText} }
 
 func (f Form) table() bool { return f == formCSV || f == formTSV }
@@ -44,24 +46,29 @@ var kinds = map[string]string{".gz": "gzip", ".zst": "zstd"}
 type File struct {
 	Path string
 	Form Form // "" means the form that the suffix of Path gives
-	// packed is the suffix of a compressed file, ".gz" or ".zst"; "" if the file is not compressed.
+	// packed is the suffix of a compressed file, ".gz" or ".zst"; "" if the
+	// file is not compressed.
 	packed string
 }
 
-// IsFile reports whether the suffix of name is that of a form, possibly followed by that of a compression.
+// IsFile reports whether the suffix of name is that of a form, possibly
+// followed by that of a compression.
 func IsFile(name string) bool {
 	_, err := File{Path: name}.resolve("input")
 	return err == nil
 }
 
-// resolve sets the form and compression of a file from its name. what is "input" or "output", for error messages.
+// resolve sets the form and compression of a file from its name. what is
+// "input" or "output", for error messages.
 func (f File) resolve(what string) (File, error) {
 	if f.Path != "" && what == "output" {
 		f.Path = followed(f.Path)
 	}
 	name := strings.ToLower(filepath.Base(f.Path))
-	if end := filepath.Ext(name); kinds[end] != "" {
-		f.packed, name = end, strings.TrimSuffix(name, end)
+	end := filepath.Ext(name)
+	if kinds[end] != "" {
+		f.packed = end
+		name = strings.TrimSuffix(name, end)
 	}
 	if f.Form == "" {
 		f.Form = suffixes[filepath.Ext(name)]
@@ -74,7 +81,8 @@ func (f File) resolve(what string) (File, error) {
 	return f, nil
 }
 
-// followed returns the path that the symbolic link at path leads to, or path itself. No file need exist at that path.
+// followed returns the path that the symbolic link at path leads to, or path
+// itself. No file need exist at that path.
 func followed(path string) string {
 	path = filepath.Clean(path) // paths derived from path are made by Join, which cleans them
 	for range 40 {              // Linux follows at most 40 links
@@ -100,7 +108,8 @@ func Open(path string) (io.ReadCloser, error) {
 	return f.unpack(file, io.Discard)
 }
 
-// unpack returns a reader of the file's decompressed contents. It also writes the file's own bytes to the writer to.
+// unpack returns a reader of the file's decompressed contents. It also writes
+// the file's own bytes to the writer to.
 func (f File) unpack(file *os.File, to io.Writer) (_ io.ReadCloser, err error) {
 	r := io.TeeReader(file, to)
 	switch f.packed {
@@ -127,7 +136,8 @@ func (f File) broken(err error) error {
 		kinds[f.packed], err)
 }
 
-// pack returns a writer to w that compresses if f.packed says so. Closing the writer does not close w.
+// pack returns a writer to w that compresses if f.packed says so. Closing the
+// writer does not close w.
 func (f File) pack(w io.Writer) (io.WriteCloser, error) {
 	switch f.packed {
 	case ".gz":

@@ -23,10 +23,12 @@ import (
 	"infill/internal/object"
 )
 
-// Shard is a part of a run: the part number Index, from 1, of Count parts. The zero value is the whole run.
+// Shard is a part of a run: the part number Index, from 1, of Count parts. The
+// zero value is the whole run.
 type Shard struct{ Index, Count int }
 
-// String returns the text that UnmarshalText reads, such as "2/8". For the whole run it returns "".
+// String returns the text that UnmarshalText reads, such as "2/8". For the
+// whole run it returns "".
 func (s Shard) String() string {
 	if s.Count == 0 {
 		return ""
@@ -37,7 +39,8 @@ func (s Shard) String() string {
 // MarshalText returns the text that UnmarshalText reads, such as "2/8".
 func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a part such as "2/8". The text of its error completes the sentence `"x" is not …`.
+// UnmarshalText reads a part such as "2/8". The text of its error completes the
+// sentence `"x" is not …`.
 func (s *Shard) UnmarshalText(text []byte) error {
 	_, err := fmt.Sscanf(string(text), "%d/%d", &s.Index, &s.Count)
 	if err != nil || s.Index < 1 || s.Index > s.Count || s.Count > 10000 || s.String() != string(text) {
@@ -52,7 +55,8 @@ func (s Shard) of(records int64) (before, own int64) {
 	return before, records*int64(s.Index)/int64(s.Count) - before
 }
 
-// folderOf returns the folder of a run's parts. rejectsOf returns the file of a run's rejected records.
+// folderOf returns the folder of a run's parts. rejectsOf returns the file of a
+// run's rejected records.
 func folderOf(output string) string  { return output + ".parts" }
 func rejectsOf(output string) string { return output + ".rejects.jsonl" }
 
@@ -61,16 +65,19 @@ func pathOf(output string, s Shard) string {
 	return filepath.Join(folderOf(output), fmt.Sprintf("%05d-of-%05d.jsonl", s.Index, s.Count))
 }
 
-// These files in the folder of the parts are renamed to the output and the file of rejects when they are complete.
+// These files in the folder of the parts are renamed to the output and the file
+// of rejects when they are complete.
 const (
 	outputPart  = "output.part"
 	rejectsPart = "rejects.part"
 )
 
-// ours matches the names of a run's files in the folder of the parts, including their lock files.
+// ours matches the names of a run's files in the folder of the parts, including
+// their lock files.
 var ours = regexp.MustCompile(`^\.?(\d{5}-of-(\d{5})\.jsonl|output\.part|rejects\.part)(\.lock)?$`)
 
-// partsThere returns the Count of the parts in the run's folder, or 0 if the folder has no parts.
+// partsThere returns the Count of the parts in the run's folder, or 0 if the
+// folder has no parts.
 func partsThere(output string) (count int, err error) {
 	entries, err := os.ReadDir(folderOf(output))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +98,8 @@ func partsThere(output string) (count int, err error) {
 	return count, nil
 }
 
-// removeParts removes the parts of a run. It removes their folder as well, unless files of others are in the folder.
+// removeParts removes the parts of a run. It removes their folder as well,
+// unless files of others are in the folder.
 func removeParts(output string) error {
 	entries, err := os.ReadDir(folderOf(output))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,9 +125,11 @@ type head struct {
 	Records int64 `json:"records"` // number of records in the whole input
 	// Columns are the columns of an output table that has no rows.
 	Columns []string `json:"columns"`
-	// Mode holds the permissions of the file that the output replaces; 0 if the output replaces no file.
+	// Mode holds the permissions of the file that the output replaces; 0 if the
+	// output replaces no file.
 	Mode fs.FileMode `json:"mode,omitempty"`
-	// Settings are the same in all parts of a run. They include the SHA-256 of the input, and the form of the output.
+	// Settings are the same in all parts of a run. They include the SHA-256 of
+	// the input, and the form of the output.
 	Settings map[string]string `json:"settings"`
 }
 
@@ -129,14 +139,16 @@ func (h *head) form() Form { return Form(h.Settings["form"]) }
 func (h *head) signature() string {
 	var facts []string
 	for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
-		if value := h.Settings[name]; value != "" {
+		value := h.Settings[name]
+		if value != "" {
 			facts = append(facts, name+":"+strings.ReplaceAll(value, "|", "/"))
 		}
 	}
 	return strings.Join(facts, "|")
 }
 
-// entry is a line of a part after the head: a finished record. One with an Error is also a line of the rejects file.
+// entry is a line of a part after the head: a finished record. One with an
+// Error is also a line of the rejects file.
 type entry struct {
 	Line  int64             `json:"line"`            // line of the input where the record begins
 	Rows  []json.RawMessage `json:"rows,omitempty"`  // output lines: objects, or strings for plain text
@@ -159,7 +171,8 @@ func (p *part) finished() bool {
 	return p.records == own
 }
 
-// read takes a line of a part. It returns nil for the head, and an entry for every other line.
+// read takes a line of a part. It returns nil for the head, and an entry for
+// every other line.
 func (p *part) read(line []byte) (*entry, error) {
 	if p.head == nil {
 		h := new(head)
@@ -189,13 +202,14 @@ func (p *part) take(e *entry) {
 	}
 }
 
-// eachEntry calls do with each record of a run, part by part. It returns an error if a part is missing, unfinished, or
-// from a run with other settings.
+// eachEntry calls do with each record of a run, part by part. It returns an
+// error if a part is missing, unfinished, or from a run with other settings.
 func eachEntry(output string, count int, do func(h *head, e *entry) error) (first *head, s *Summary, err error) {
 	s = &Summary{Output: output}
 	var missing []string
 	for i := range count {
-		p, path := part{sum: s}, pathOf(output, Shard{i + 1, count})
+		p := part{sum: s}
+		path := pathOf(output, Shard{i + 1, count})
 		err := journal.Follow(path, 0, func(line []byte) error {
 			e, err := p.read(line)
 			if err != nil {
@@ -221,7 +235,8 @@ func eachEntry(output string, count int, do func(h *head, e *entry) error) (firs
 	return first, s, nil
 }
 
-// join writes the output of a run whose parts are all finished, and then removes the parts.
+// join writes the output of a run whose parts are all finished, and then
+// removes the parts.
 func join(ctx context.Context, output string, kept int64) (_ *Summary, err error) {
 	folder := folderOf(output)
 	count, err := partsThere(output)
@@ -231,7 +246,8 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if count == 0 {
 		return nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N", folder)
 	}
-	made, rejects := filepath.Join(folder, outputPart), filepath.Join(folder, rejectsPart)
+	made := filepath.Join(folder, outputPart)
+	rejects := filepath.Join(folder, rejectsPart)
 	lock, err := journal.Lock(made, "another process joins the parts in "+folder)
 	if err != nil {
 		return nil, err
@@ -253,7 +269,8 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 				at := -1
 				for _, f := range fields {
 					before := at
-					if at = slices.Index(names, f.Key); at < 0 {
+					at = slices.Index(names, f.Key)
+					if at < 0 {
 						at = before + 1
 						names = slices.Insert(names, at, f.Key)
 					}
@@ -317,11 +334,13 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err != nil {
 		return nil, err
 	}
-	s.Signature, s.Kept = h.signature(), kept
+	s.Signature = h.signature()
+	s.Kept = kept
 	return s, removeParts(output)
 }
 
-// create makes the file at path. write writes its contents, which create compresses and syncs to the disk.
+// create makes the file at path. write writes its contents, which create
+// compresses and syncs to the disk.
 func create(path string, f File, write func(io.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -335,7 +354,8 @@ func create(path string, f File, write func(io.Writer) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// render returns a row as a line of the output. places maps the columns of a table to their positions.
+// render returns a row as a line of the output. places maps the columns of a
+// table to their positions.
 func render(row json.RawMessage, form Form, places map[string]int) ([]byte, error) {
 	switch form {
 	case formText:
@@ -354,7 +374,8 @@ func render(row json.RawMessage, form Form, places map[string]int) ([]byte, erro
 	return tableLine(form, cells), nil
 }
 
-// areRejects reports whether the file at path is missing, or begins like a file of rejected records.
+// areRejects reports whether the file at path is missing, or begins like a file
+// of rejected records.
 func areRejects(path string) bool {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -377,7 +398,8 @@ func tableLine(form Form, cells []string) []byte {
 		return b.Bytes()
 	}
 	for i, cell := range cells {
-		if read, open := cutTSV(cell); open || !slices.Equal(read, []string{cell}) || strings.Contains(cell, "\r") {
+		read, open := cutTSV(cell)
+		if open || !slices.Equal(read, []string{cell}) || strings.Contains(cell, "\r") {
 			cells[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
 		}
 	}

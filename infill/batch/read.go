@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	// maxRecord is the largest number of bytes in a record, far more than a model can read. A longer record is
-	// rejected, and reading goes on.
+	// maxRecord is the largest number of bytes in a record, far more than a
+	// model can read. A longer record is rejected, and reading goes on.
 	maxRecord = 1 << 20
-	// maxLine is the largest number of bytes that the reader buffers to find the end of a line, or of a CSV record.
+	// maxLine is the largest number of bytes that the reader buffers to find
+	// the end of a line, or of a CSV record.
 	maxLine = 1 << 25
 )
 
@@ -40,8 +41,9 @@ type Record struct {
 	cells []string // cells of a table's line, instead of raw
 }
 
-// Reader reads the records of a text in one of the forms, in order. A wrong line does not end the reading. Broken CSV
-// does end it, because nobody can say where the next record begins.
+// Reader reads the records of a text in one of the forms, in order. A wrong
+// line does not end the reading. Broken CSV does end it, because nobody can say
+// where the next record begins.
 type Reader struct {
 	form         Form
 	column       string // column for plain text
@@ -51,7 +53,8 @@ type Reader struct {
 	ahead []string    // lines of TSV that are read but not yet returned
 	more  int         // further lines that the last record of TSV took
 	table *csv.Reader // reader of CSV, instead of lines
-	// limit bounds the bytes of a CSV record. Otherwise an opening quote without an end would read the whole file.
+	// limit bounds the bytes of a CSV record. Otherwise an opening quote
+	// without an end would read the whole file.
 	limit *io.LimitedReader
 	names []string // names of a table's columns
 
@@ -63,7 +66,8 @@ var errLong = fmt.Errorf("longer than %d bytes: close its quotes, or split it", 
 
 const byteOrderMark = "\ufeff"
 
-// NewReader returns a Reader of plain text or JSON lines. For a table, openInput also reads the header.
+// NewReader returns a Reader of plain text or JSON lines. For a table,
+// openInput also reads the header.
 func NewReader(r io.Reader, form Form, column string) *Reader {
 	s := &Reader{form: form, column: column}
 	if form != formCSV {
@@ -73,13 +77,15 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	}
 	s.limit = &io.LimitedReader{R: r, N: maxLine}
 	b := bufio.NewReaderSize(s.limit, bufferSize)
-	if mark, _ := b.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+	mark, _ := b.Peek(len(byteOrderMark))
+	if string(mark) == byteOrderMark {
 		b.Discard(len(mark)) //nolint:errcheck // Peek has these bytes
 	}
 	s.table = csv.NewReader(b)
 	s.table.FieldsPerRecord = -1
 	start, _ := b.Peek(bufferSize)
-	if head, _, _ := strings.Cut(string(start), "\n"); !strings.Contains(head, ",") && strings.Contains(head, ";") {
+	head, _, _ := strings.Cut(string(start), "\n")
+	if !strings.Contains(head, ",") && strings.Contains(head, ";") {
 		s.table.Comma = ';' // spreadsheets write ; in countries whose numbers have a comma
 	}
 	return s
@@ -100,7 +106,8 @@ func (s *Reader) Next() (Record, error) {
 func (s *Reader) split() (r Record, err error) {
 	if s.table != nil {
 		s.limit.N = maxLine
-		if r.cells, err = s.table.Read(); err == nil {
+		r.cells, err = s.table.Read()
+		if err == nil {
 			line, _ := s.table.FieldPos(0)
 			s.line = int64(line)
 		}
@@ -110,9 +117,12 @@ func (s *Reader) split() (r Record, err error) {
 	} else if len(s.ahead) > 0 || s.lines.Scan() {
 		r.raw = s.lines.Bytes()
 		if len(s.ahead) > 0 {
-			r.raw, s.ahead = []byte(s.ahead[0]), s.ahead[1:]
+			r.raw = []byte(s.ahead[0])
+			s.ahead = s.ahead[1:]
 		}
-		if s.line, s.more = s.line+1+int64(s.more), 0; s.line == 1 {
+		s.line = s.line + 1 + int64(s.more)
+		s.more = 0
+		if s.line == 1 {
 			r.raw = bytes.TrimPrefix(r.raw, []byte(byteOrderMark))
 		}
 		if s.form == formTSV {
@@ -137,12 +147,14 @@ func (s *Reader) split() (r Record, err error) {
 		err = fmt.Errorf("%s: %w", s.of.Path, err)
 	}
 	s.number++
-	r.Number, r.Line = s.number, s.line
+	r.Number = s.number
+	r.Line = s.line
 	return r, err
 }
 
-// tsv cuts a record of TSV into cells. A cell in quotes may have several lines. If no following lines complete the
-// record, the quote is an ordinary character of the first line.
+// tsv cuts a record of TSV into cells. A cell in quotes may have several lines.
+// If no following lines complete the record, the quote is an ordinary character
+// of the first line.
 func (s *Reader) tsv(line string) []string {
 	cells, open := cutTSV(line)
 	literal := cells
@@ -156,17 +168,20 @@ func (s *Reader) tsv(line string) []string {
 		if !strings.Contains(s.ahead[n-1], `"`) {
 			continue
 		}
-		if cells, open = cutTSV(line + "\n" + strings.Join(s.ahead[:n], "\n")); !open && len(cells) == len(s.names) {
-			s.ahead, s.more = s.ahead[n:], n
+		cells, open = cutTSV(line + "\n" + strings.Join(s.ahead[:n], "\n"))
+		if !open && len(cells) == len(s.names) {
+			s.ahead = s.ahead[n:]
+			s.more = n
 			return cells
 		}
 	}
 	return literal
 }
 
-// cutTSV cuts a text at tabs. A cell stands in quotes only if it holds tabs, line breaks or quotes; its inner quotes
-// are then doubled. All other quotes are ordinary characters. open reports whether a cell begins with a quote that does
-// not end. cells is nil if a cell without quotes has several lines.
+// cutTSV cuts a text at tabs. A cell stands in quotes only if it holds tabs,
+// line breaks or quotes; its inner quotes are then doubled. All other quotes
+// are ordinary characters. open reports whether a cell begins with a quote that
+// does not end. cells is nil if a cell without quotes has several lines.
 func cutTSV(text string) (cells []string, open bool) {
 	for {
 		end := 1
@@ -179,19 +194,22 @@ func cutTSV(text string) (cells []string, open bool) {
 		case quoted && end >= len(text):
 			open = true
 		case quoted && (end+1 == len(text) || text[end+1] == '\t') && strings.ContainsAny(text[1:end], "\t\n\r\""):
-			more, rest = end+1 < len(text), text[min(end+2, len(text)):]
+			more = end+1 < len(text)
+			rest = text[min(end+2, len(text)):]
 			cell = strings.ReplaceAll(text[1:end], `""`, `"`)
 		case strings.Contains(cell, "\n"):
 			return nil, false
 		}
-		if cells = append(cells, cell); !more {
+		cells = append(cells, cell)
+		if !more {
 			return cells, open
 		}
 		text = rest
 	}
 }
 
-// parse sets r.Object and r.Blank from the line or cells of a record. It returns an error if they are not valid.
+// parse sets r.Object and r.Blank from the line or cells of a record. It
+// returns an error if they are not valid.
 func (s *Reader) parse(r *Record) (err error) {
 	text := string(r.raw) + strings.Join(r.cells, "")
 	switch r.Blank = strings.TrimSpace(text) == ""; {
@@ -215,8 +233,8 @@ func (s *Reader) parse(r *Record) (err error) {
 	return err
 }
 
-// openInput opens a file whose texts are in column, and reads the header of a table. It also writes the file's own
-// bytes to the writer to.
+// openInput opens a file whose texts are in column, and reads the header of a
+// table. It also writes the file's own bytes to the writer to.
 func openInput(f File, column string, to io.Writer) (*Reader, error) {
 	f, err := f.resolve("input")
 	if err != nil {
@@ -231,7 +249,8 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 		return nil, err
 	}
 	s := NewReader(body, f.Form, column)
-	s.of, s.body = f, body
+	s.of = f
+	s.body = body
 	if f.Form.table() {
 		if err = s.readHeader(); err == nil {
 			err = s.has(column)
@@ -252,7 +271,8 @@ func (s *Reader) readHeader() error {
 	if strings.TrimSpace(strings.Join(r.cells, "")) == "" {
 		return fmt.Errorf("%s: line 1 is empty: it must name the columns", s.of.Path)
 	}
-	s.number, s.names = 0, r.cells
+	s.number = 0
+	s.names = r.cells
 	seen := map[string]bool{}
 	for _, name := range s.names {
 		if strings.Contains(name, "\x00") {
@@ -280,7 +300,8 @@ func (s *Reader) has(column string) error {
 		Reason: fmt.Sprintf("%s has no column %q: its columns are %s", s.of.Path, column, there)}
 }
 
-// survey reads a file once. It returns the number of records, and the start of the SHA-256 that identifies the file.
+// survey reads a file once. It returns the number of records, and the start of
+// the SHA-256 that identifies the file.
 func survey(f File, column string) (records int64, sum string, err error) {
 	hash := sha256.New()
 	s, err := openInput(f, column, hash)
@@ -297,7 +318,8 @@ func survey(f File, column string) (records int64, sum string, err error) {
 	return s.number, fmt.Sprintf("%.8x", hash.Sum(nil)), nil
 }
 
-// Records reads all records of a file except blank ones. Each record has a text in every named column, or an Err.
+// Records reads all records of a file except blank ones. Each record has a text
+// in every named column, or an Err.
 func Records(f File, columns ...string) (list []Record, err error) {
 	s, err := openInput(f, columns[0], io.Discard)
 	if err == nil {
@@ -312,7 +334,8 @@ func Records(f File, columns ...string) (list []Record, err error) {
 	}
 	for err == nil {
 		var r Record
-		if r, err = s.Next(); err != nil || r.Blank {
+		r, err = s.Next()
+		if err != nil || r.Blank {
 			continue
 		}
 		for _, name := range columns {

@@ -85,7 +85,8 @@ func say(text string) chromedp.Tasks {
 	}
 }
 
-// The page finds the blanks that tokenize finds, and a word that is pressed stays where it was.
+// The page finds the blanks that tokenize finds, and a word that is pressed
+// stays where it was.
 func TestPageBlanks(t *testing.T) {
 	ctx := browser(t)
 	url := start(t, func(o *serve.Options) { o.Token = "secret" })
@@ -183,8 +184,8 @@ func TestPage(t *testing.T) {
 				chromedp.EmulateViewport(360, 600), picture("page-dark"),
 				chromedp.Evaluate(
 					`document.documentElement.scrollWidth <= innerWidth && getComputedStyle(document.body).color === "rgb(236, 236, 236)"`, &narrow)}},
-		// Beside each other or below, with two pixels between: what stands in a line of the fills, a bar, a label, and
-		// the screen's edge.
+		// Beside each other or below, with two pixels between: what stands in a
+		// line of the fills, a bar, a label, and the screen's edge.
 		{"nothing touches",
 			chromedp.Tasks{chromedp.Click("#options summary", chromedp.ByQuery), picture("page-drawer"),
 				chromedp.Evaluate(`
@@ -218,7 +219,8 @@ func TestPage(t *testing.T) {
 				until(`document.getElementById("copy").textContent === "copied"`)}},
 		{"typing", append(say("he had [MASK] me"), until(done),
 			chromedp.Text("#fills li .text", &first, chromedp.ByQuery))},
-		// By keyboard alone: tab from the text to the first word, press it, and it is a blank.
+		// By keyboard alone: tab from the text to the first word, press it,
+		// and it is a blank.
 		{"a word becomes a blank by keyboard",
 			chromedp.Tasks{chromedp.Focus("#words button:nth-child(4)", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter),
 				until(done + ` && document.getElementById("template").value.includes("[MASK] [MASK]")`)}},

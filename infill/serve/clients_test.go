@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// block is the code of docs/how-to/serve-a-team.md in a language, with the server's address.
+// block is the code of docs/how-to/serve-a-team.md in a language, with the
+// server's address.
 func block(t *testing.T, language, url string) string {
 	t.Helper()
 	if testing.Short() {

@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// gate shares the server's memory among the running requests. Each request takes the memory that it may need, and at
-// least share, so that no more than Limits.Requests run at once. Up to Limits.Queue requests wait in turn, each for at
-// most Limits.Wait. A refused request takes no memory.
+// gate shares the server's memory among the running requests. Each request
+// takes the memory that it may need, and at least share, so that no more than
+// Limits.Requests run at once. Up to Limits.Queue requests wait in turn, each
+// for at most Limits.Wait. A refused request takes no memory.
 type gate struct {
 	limits  Limits
 	memory  *semaphore.Weighted
@@ -24,7 +25,8 @@ func newGate(l Limits) *gate {
 	return &gate{limits: l, memory: semaphore.NewWeighted(l.Memory), share: l.Memory / int64(l.Requests)}
 }
 
-// enter waits until that many bytes are free, and takes them. The caller calls leave once, when its work is done.
+// enter waits until that many bytes are free, and takes them. The caller calls
+// leave once, when its work is done.
 func (g *gate) enter(ctx context.Context, bytes float64) (leave func(), err error) {
 	if bytes > float64(g.limits.Memory) {
 		return nil, unfit("the request could hold %.3g MB, this server has %.3g: ask for less, with fewer texts, "+

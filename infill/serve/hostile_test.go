@@ -24,9 +24,11 @@ var (
 	hostileSeed = flag.Uint64("hostile-seed", 0, "the seed of TestHostileClients; 0: of the clock")
 )
 
-// Clients that ask for as much as they may, send at a crawl, break off, or leave before their
-// answer keep neither memory nor places: the heap stays within what requests may hold, and who
-// asks afterwards is answered. No goroutine and no descriptor is left. The forty that once took 20 GB are among them.
+// Clients that ask for as much as they may, send at a crawl, break off,
+// or leave before their answer keep neither memory nor places: the heap
+// stays within what requests may hold, and who asks afterwards is
+// answered. No goroutine and no descriptor is left. The forty that once
+// took 20 GB are among them.
 func TestHostileClients(t *testing.T) {
 	seed := *hostileSeed
 	if seed == 0 {

@@ -15,9 +15,11 @@ import (
 	"infill/internal/object"
 )
 
-// This file serves the protocol of Hugging Face's fill-mask, as huggingface_hub's InferenceClient sends it and
-// transformers' FillMaskPipeline answers it. One text with one blank gets a list, several blanks a list of lists, and
-// several texts a list of answers. The scores of a blank are its probabilities while all blanks are masked.
+// This file serves the protocol of Hugging Face's fill-mask, as
+// huggingface_hub's InferenceClient sends it and transformers' FillMaskPipeline
+// answers it. One text with one blank gets a list, several blanks a list of
+// lists, and several texts a list of answers. The scores of a blank are its
+// probabilities while all blanks are masked.
 
 type maskRequest struct {
 	Inputs     several[string] `json:"inputs" doc:"A text, or a list of texts; each [MASK], or mask token of the model, is a blank."`
@@ -118,7 +120,8 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 		return nil, unfit("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)
 	}
 	plans := make([]*infill.Plan, len(texts))
-	size, slots := 0.0, 0
+	size := 0.0
+	slots := 0
 	err = s.read(ctx, len(strings.Join(texts, "")), func() error {
 		for i, text := range texts {
 			p, err := s.maskPlan(f, text)
@@ -157,8 +160,8 @@ func (s *Server) maskPlan(f *infill.Filler, text string) (*infill.Plan, error) {
 	for i, b := range p.Template().Blanks {
 		switch {
 		case b.High > b.Low:
-			return nil, unfit("blank %d may have several lengths, which this answer cannot tell: send it to POST /v1/fill",
-				i+1)
+			return nil, unfit("blank %d may have several lengths, which this answer cannot tell: send it to "+
+				"POST /v1/fill", i+1)
 		case b.Name != "" && named[b.Name]:
 			return nil, unfit("two blanks are called %s, and this answer has each blank by itself: send it to "+
 				"POST /v1/fill", b.Name)
@@ -166,13 +169,15 @@ func (s *Server) maskPlan(f *infill.Filler, text string) (*infill.Plan, error) {
 		named[b.Name] = true
 	}
 	if p.Slots() > s.Limits.Blanks {
-		return nil, unfit("%d tokens to fill in a text, this server takes %d: split the text", p.Slots(), s.Limits.Blanks)
+		return nil, unfit("%d tokens to fill in a text, this server takes %d: split the text", p.Slots(),
+			s.Limits.Blanks)
 	}
 	return p, nil
 }
 
-// targetIDs returns the token ids of words. It returns an error for a word of several tokens. (The pipeline of
-// transformers takes only the first piece of such a word, which is another word.)
+// targetIDs returns the token ids of words. It returns an error for a word of
+// several tokens. (The pipeline of transformers takes only the first piece of
+// such a word, which is another word.)
 func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 	if len(words) == 0 {
 		return nil, nil

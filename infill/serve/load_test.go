@@ -17,7 +17,8 @@ import (
 var load = flag.Duration("load", 0,
 	"how long each number of clients asks in TestLoad: 1m writes the table of docs/measured/serving.md")
 
-// clients ask over and over, each when it has its answer. It returns how long each answer took, in order.
+// clients ask over and over, each when it has its answer. It returns how long
+// each answer took, in order.
 func clients(t *testing.T, url string, n int, length time.Duration) (took []time.Duration) {
 	t.Helper()
 	end, times := time.Now().Add(length), make([][]time.Duration, n)
@@ -51,7 +52,8 @@ func clients(t *testing.T, url string, n int, length time.Duration) (took []time
 	return took
 }
 
-// Nobody's request fails under load; with -load it prints the table of docs/measured/serving.md.
+// Nobody's request fails under load; with -load it prints the table of
+// docs/measured/serving.md.
 func TestLoad(t *testing.T) {
 	length, sizes := *load, []int{1, 16, 64, 256}
 	if length == 0 {

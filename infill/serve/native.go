@@ -18,7 +18,8 @@ import (
 	"infill/internal/parallel"
 )
 
-// several holds one value or a list of values of a request. list tells which: a client that sends a list gets a list.
+// several holds one value or a list of values of a request. list tells which: a
+// client that sends a list gets a list.
 type several[T any] struct {
 	items []T
 	list  bool
@@ -137,7 +138,8 @@ const bodyTime = 15 * time.Second
 
 // operation adds to o the limits, the security and the errors that all operations share.
 func (s *Server) operation(o huma.Operation) huma.Operation {
-	o.MaxBodyBytes, o.BodyReadTimeout = s.Limits.Body, bodyTime
+	o.MaxBodyBytes = s.Limits.Body
+	o.BodyReadTimeout = bodyTime
 	if s.Token != "" {
 		o.Security = []map[string][]string{{"token": {}}}
 	}
@@ -169,7 +171,8 @@ func (s *Server) registerNative(api huma.API) {
 	}), reflect.TypeFor[ScoreRequest](), s.scoreBody)
 }
 
-// plans parses and checks requests without running a model. bytes is the memory that the plans may need at once.
+// plans parses and checks requests without running a model. bytes is the memory
+// that the plans may need at once.
 func (s *Server) plans(requests []fillRequest) (plans []planned, bytes float64, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
 		return nil, 0, err
@@ -196,7 +199,8 @@ type planned struct {
 	id   json.RawMessage
 }
 
-// plan parses and checks a request. It also returns the bytes of memory that the fill may need.
+// plan parses and checks a request. It also returns the bytes of memory that
+// the fill may need.
 func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 	f, err := s.model(q.model)
 	if err != nil {
@@ -220,7 +224,8 @@ func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 	if err != nil {
 		return p, 0, err
 	}
-	if _, given := infill.Last(record.Given, "seed"); !given {
+	_, given := infill.Last(record.Given, "seed")
+	if !given {
 		r.Seed = seed
 	}
 	p.id = record.ID
@@ -231,8 +236,9 @@ func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 // sizeOfFill estimates how many bytes an answer needs for one fill of a template.
 func sizeOfFill(template string) float64 { return float64(len(template)) + 400 }
 
-// checkAnswer returns an error if size, the largest number of bytes that an answer may have, exceeds the limit. Even a
-// short request can ask for many copies of its text.
+// checkAnswer returns an error if size, the largest number of bytes that an
+// answer may have, exceeds the limit. Even a short request can ask for many
+// copies of its text.
 func (s *Server) checkAnswer(size float64) error {
 	if size <= float64(s.Limits.Answer) {
 		return nil
@@ -331,7 +337,8 @@ func (s *Server) boundTime(b infill.Budget) error {
 	return nil
 }
 
-// together returns how many bytes a number of texts need at once, if each needs at most bytes.
+// together returns how many bytes a number of texts need at once, if each
+// needs at most bytes.
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
@@ -380,7 +387,8 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}}, nil
 }
 
-// logFailure writes the cause of an internal error, which clients must not see, to the server's log. It returns err.
+// logFailure writes the cause of an internal error, which clients must not see,
+// to the server's log. It returns err.
 func (s *Server) logFailure(err error) error {
 	var p *Problem
 	if errors.As(err, &p) && p.cause != nil && s.Log != nil {
@@ -389,10 +397,12 @@ func (s *Server) logFailure(err error) error {
 	return err
 }
 
-// textsAtOnce is how many texts of a request are processed at once, enough to fill the model's calls.
+// textsAtOnce is how many texts of a request are processed at once, enough to
+// fill the model's calls.
 const textsAtOnce = 16
 
-// answers waits until the request has its bytes of memory. Then it calls do for each of n texts, width of them at once.
+// answers waits until the request has its bytes of memory. Then it calls do for
+// each of n texts, width of them at once.
 func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	do func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	list := make([]T, n)
@@ -408,7 +418,8 @@ func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 	return list, nil
 }
 
-// progress is an event that a stream sends before the result: the step, and the result so far, if any.
+// progress is an event that a stream sends before the result: the step, and the
+// result so far, if any.
 type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`
@@ -439,8 +450,8 @@ func (s *Server) stream(c huma.Context, p planned, bytes float64) {
 			c.SetHeader("Cache-Control", "no-store")
 			c.SetHeader("X-Accel-Buffering", "no") // otherwise nginx holds events back until the end
 		}
-		// Not every writer supports deadlines (the writers of tests need none). The deadline of an event does not bound
-		// the wait for the next event.
+		// Not every writer supports deadlines (the writers of tests need none).
+		// The deadline of an event does not bound the wait for the next event.
 		connection.SetWriteDeadline(time.Now().Add(unread)) //nolint:errcheck // see above
 		if event == "progress" {
 			defer connection.SetWriteDeadline(time.Time{}) //nolint:errcheck // see above
@@ -467,7 +478,8 @@ func (s *Server) stream(c huma.Context, p planned, bytes float64) {
 	})
 	if err != nil {
 		var wrong *Problem
-		if errors.As(s.logFailure(err), &wrong); begun {
+		errors.As(s.logFailure(err), &wrong)
+		if begun {
 			send("error", wrong)
 		} else {
 			writeProblem(w, wrong)
@@ -486,7 +498,8 @@ func progressOf(p infill.Progress) progress {
 	for _, u := range p.LogLikelihoods {
 		sum += u
 	}
-	if mean := sum / float64(len(p.LogLikelihoods)); mean-mean == 0 { // false for NaN and infinity
+	mean := sum / float64(len(p.LogLikelihoods))
+	if mean-mean == 0 { // false for NaN and infinity
 		answer.MeanLogLikelihood = &mean
 	}
 	return answer
@@ -517,9 +530,11 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 	if err != nil {
 		return nil, err
 	}
-	size, longest := 0, 0
+	size := 0
+	longest := 0
 	for _, text := range texts {
-		size, longest = size+len(text), max(longest, len(text))
+		size += len(text)
+		longest = max(longest, len(text))
 	}
 	err = s.read(ctx, size, func() error {
 		for i, text := range texts {
@@ -537,7 +552,8 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 	if err != nil {
 		return nil, err
 	}
-	// A long text fills the model's calls by itself: all rows of its windows exist at once.
+	// A long text fills the model's calls by itself: all rows of its
+	// windows exist at once.
 	const ofByte, ofWindow = 128, 8 << 20
 	width := max(1, min(textsAtOnce, len(texts), longTexts/max(1, longest)))
 	held := ofByte*float64(size) +

@@ -25,9 +25,11 @@ type pipeAnswer struct {
 	Body   json.RawMessage `json:"body"`
 }
 
-// Pipe reads one request a line, as {"id": ..., "path": "/v1/fill", "body": {...}}, and treats it as a POST to the
-// path. It writes each answer as soon as it is done, as {"id": ..., "status": 200, "body": ...}. Pipe returns after the
-// end of in when all answers are written, or when a write fails because nobody reads out any more.
+// Pipe reads one request a line, as {"id": ..., "path": "/v1/fill", "body":
+// {...}}, and treats it as a POST to the path. It writes each answer as soon as
+// it is done, as {"id": ..., "status": 200, "body": ...}. Pipe returns after
+// the end of in when all answers are written, or when a write fails because
+// nobody reads out any more.
 func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, int(s.Limits.Body))

@@ -9,8 +9,8 @@ import (
 	"infill/infill/serve"
 )
 
-// TestPipeWithoutReader: work that would take hours ends soon after its reader is gone, as with a program that asked
-// and was killed.
+// TestPipeWithoutReader: work that would take hours ends soon after its reader
+// is gone, as with a program that asked and was killed.
 func TestPipeWithoutReader(t *testing.T) {
 	t.Parallel()
 	o := options(t)

@@ -19,7 +19,8 @@ type Problem struct {
 	cause   error // written to the server's log only
 }
 
-// unfit returns a Problem for a well-formed request that this server cannot or may not do.
+// unfit returns a Problem for a well-formed request that this server
+// cannot or may not do.
 func unfit(format string, args ...any) *Problem {
 	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
 }
@@ -53,7 +54,8 @@ func (p *Problem) Unwrap() error { return p.cause }
 const lateBody = "the request did not come within its time"
 
 func init() {
-	// Package huma has another form of errors. This function replaces it by Problem in the whole program.
+	// Package huma has another form of errors. This function replaces it by
+	// Problem in the whole program.
 	huma.NewError = func(status int, message string, details ...error) huma.StatusError {
 		var own huma.StatusError
 		for _, d := range details {

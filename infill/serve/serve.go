@@ -1,7 +1,9 @@
-// Package serve answers HTTP requests with one or several models. It offers Hugging Face's fill-mask protocol, the
-// command's own features (/v1), and a page for browsers. A request waits for its turn at the gate (gate.go), and
-// running requests share model calls in the engine of package lm. The package also offers fills and scores as tools of
-// the Model Context Protocol (tools.go).
+// Package serve answers HTTP requests with one or several models. It offers
+// Hugging Face's fill-mask protocol, the command's own features (/v1), and a
+// page for browsers. A request waits for its turn at the gate (gate.go), and
+// running requests share model calls in the engine of package lm. The
+// package also offers fills and scores as tools of the Model Context
+// Protocol (tools.go).
 package serve
 
 import (
@@ -30,7 +32,8 @@ import (
 	"infill/lm"
 )
 
-// Limits bound requests. A request beyond a limit gets the status 413 (Body), 429 (Queue, Wait), 503 (Time) or else
+// Limits bound requests. A request beyond a limit gets the status 413 (Body),
+// 429 (Queue, Wait), 503 (Time) or else
 // 422. The server estimates the memory of a request before running it, and waits until that memory is free.
 type Limits struct {
 	Body       int64         `flag:"max-body" help:"bytes of a request"`
@@ -57,7 +60,8 @@ func DefaultLimits() Limits {
 // leastMemory is enough memory for a fill of one blank that costs one model row.
 const leastMemory = 256 << 10
 
-// Check returns an *infill.OptionError for a limit that is so small that every request would exceed it.
+// Check returns an *infill.OptionError for a limit that is so small that every
+// request would exceed it.
 func (l Limits) Check() error {
 	v := reflect.ValueOf(l)
 	for i := range v.NumField() {
@@ -78,19 +82,24 @@ func (l Limits) Check() error {
 
 // Options say which models a server offers, with which limits, and to which clients.
 type Options struct {
-	// Models holds the fillers by model name. Default is the name of the model for requests that name no model.
+	// Models holds the fillers by model name. Default is the name of the model
+	// for requests that name no model.
 	Models  map[string]*infill.Filler
 	Default string
 	Limits  Limits
-	// Token, if not "", must be in the header "Authorization: Bearer TOKEN" of each request. Requests for the pages,
-	// for openapi.json and for health need no token.
+	// Token, if not "", must be in the header "Authorization: Bearer TOKEN"
+	// of each request. Requests for the pages, for openapi.json and for
+	// health need no token.
 	Token string
-	// Hosts are the host names that a request may use for this server; nil allows every name. Hosts keeps pages of
-	// other sites from reaching a server on the loopback by DNS rebinding.
+	// Hosts are the host names that a request may use for this server; nil
+	// allows every name. Hosts keeps pages of other sites from reaching a
+	// server on the loopback by DNS rebinding.
 	Hosts []string
-	// Origin is the only other site whose scripts may read answers; "" allows no other site.
+	// Origin is the only other site whose scripts may read answers; ""
+	// allows no other site.
 	Origin string
-	// Log, if not nil, is called with internal errors of the server, from several goroutines.
+	// Log, if not nil, is called with internal errors of the server, from
+	// several goroutines.
 	Log func(message string)
 }
 
@@ -119,10 +128,15 @@ func New(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
-	// The documentation pages that huma offers load scripts from other sites. docs.html does not.
-	config.DocsPath, config.SchemasPath, config.CreateHooks, config.Transformers = "", "", nil, nil
+	// The documentation pages that huma offers load scripts from other sites.
+	// docs.html does not.
+	config.DocsPath = ""
+	config.SchemasPath = ""
+	config.CreateHooks = nil
+	config.Transformers = nil
 	config.Formats = map[string]huma.Format{"application/json": plainJSON}
-	config.DefaultFormat, config.NoFormatFallback = "application/json", false
+	config.DefaultFormat = "application/json"
+	config.NoFormatFallback = false
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 	api := humago.New(mux, config)
 	s.registerNative(api)
@@ -144,7 +158,8 @@ func New(o Options) (*Server, error) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// HTTPServer returns an http.Server with time limits for slow and half-open clients. The caller makes it listen.
+// HTTPServer returns an http.Server with time limits for slow and half-open
+// clients. The caller makes it listen.
 func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Handler:           s,
@@ -162,7 +177,8 @@ type complaints struct{ *Server }
 
 func (c complaints) Write(p []byte) (int, error) {
 	// Anybody who connects to the port can cause a TLS handshake error.
-	if text := strings.TrimSpace(string(p)); c.Log != nil && !strings.Contains(text, "TLS handshake error") {
+	text := strings.TrimSpace(string(p))
+	if c.Log != nil && !strings.Contains(text, "TLS handshake error") {
 		c.Log(text)
 	}
 	return len(p), nil
@@ -185,13 +201,14 @@ func file(kind string, content []byte) http.HandlerFunc {
 	}
 }
 
-// open reports whether a request needs no token: a request for a page (/ or /docs), for openapi.json, which the page
-// /docs shows, or for /health.
+// open reports whether a request needs no token: a request for a page (/ or
+// /docs), for openapi.json, which the page /docs shows, or for /health.
 func open(r *http.Request) bool {
 	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
-// guarded checks host, origin, token, content type and length of a request before anything reads the body.
+// guarded checks host, origin, token, content type and length of a request
+// before anything reads the body.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	token := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -230,7 +247,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			return
 		}
 		r.Header.Set("Content-Type", "application/json") // huma knows the type only in lower case
-		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		coding := r.Header.Get("Content-Encoding")
+		if coding != "" && !strings.EqualFold(coding, "identity") {
 			refuse(http.StatusUnsupportedMediaType,
 				fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding))
 			return
@@ -245,15 +263,16 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// deliberate reports whether the content type of a request is JSON. A page of another site cannot send this type
-// without the browser's permission.
+// deliberate reports whether the content type of a request is JSON. A page of
+// another site cannot send this type without the browser's permission.
 func deliberate(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
-// wholeBody reports a body that is cut off as the client's fault, which package huma would report as the server's. It
-// also ends the connection, because the bytes that follow are not a request.
+// wholeBody reports a body that is cut off as the client's fault, which package
+// huma would report as the server's. It also ends the connection, because the
+// bytes that follow are not a request.
 type wholeBody struct {
 	io.ReadCloser
 	answer http.Header
@@ -265,7 +284,8 @@ func (b wholeBody) Read(p []byte) (int, error) {
 		return n, err
 	}
 	b.answer.Set("Connection", "close")
-	if slow := net.Error(nil); errors.As(err, &slow) && slow.Timeout() {
+	slow := net.Error(nil)
+	if errors.As(err, &slow) && slow.Timeout() {
 		return n, err
 	}
 	return n, &Problem{status: http.StatusBadRequest,
@@ -274,21 +294,24 @@ func (b wholeBody) Read(p []byte) (int, error) {
 
 // model returns the filler of a model by name, or of the default model if name is "".
 func (s *Server) model(name string) (*infill.Filler, error) {
-	if f := s.Models[cmp.Or(name, s.Default)]; f != nil {
+	f := s.Models[cmp.Or(name, s.Default)]
+	if f != nil {
 		return f, nil
 	}
 	return nil, &Problem{status: http.StatusNotFound, Message: fmt.Sprintf("no model %.80q is served here; there "+
 		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
-// work waits until the request has its bytes of memory, and then runs do within the time limit.
+// work waits until the request has its bytes of memory, and then runs do
+// within the time limit.
 func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
 	leave, err := s.gate.enter(ctx, bytes)
 	if err != nil {
 		return problem(ctx, err)
 	}
 	defer leave()
-	// Nobody reads an unfinished result after the client left or the time limit ended the work.
+	// Nobody reads an unfinished result after the client left or the time
+	// limit ended the work.
 	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // for all of its texts
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
@@ -296,11 +319,13 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	return problem(own, do(own))
 }
 
-// longTexts is the number of bytes from which the texts of a request are read in turn with those of other requests.
+// longTexts is the number of bytes from which the texts of a request are read
+// in turn with those of other requests.
 const longTexts = 32 << 10
 
-// read calls do, which reads the texts of a request, size bytes in all, before the gate, which bounds memory, sees it.
-// Long texts take turns, so that they occupy neither much memory nor all processors. Short texts do not wait.
+// read calls do, which reads the texts of a request, size bytes in all, before
+// the gate, which bounds memory, sees it. Long texts take turns, so that they
+// occupy neither much memory nor all processors. Short texts do not wait.
 func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {
 		leave, err := s.reading.enter(ctx, 0)
@@ -314,8 +339,8 @@ func (s *Server) read(ctx context.Context, size int, do func() error) error {
 
 var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 
-// problem turns err into a Problem with a status. It hides the text of an error that the client cannot mend, because
-// the text may name files.
+// problem turns err into a Problem with a status. It hides the text of an error
+// that the client cannot mend, because the text may name files.
 func problem(ctx context.Context, err error) error {
 	var own *Problem
 	line, blame := infill.Describe(err, infill.Keys)

@@ -145,8 +145,8 @@ func TestHuggingFace(t *testing.T) {
 	}
 }
 
-// TestHuggingFaceBlanks: a blank means at POST / what it means at every other door, or is refused with the door that
-// tells it.
+// TestHuggingFaceBlanks: a blank means at POST / what it means at every other
+// door, or is refused with the door that tells it.
 func TestHuggingFaceBlanks(t *testing.T) {
 	url := start(t, nil)
 	for body, want := range map[string]string{
@@ -245,7 +245,8 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "a \`, "invalid character", 400},
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
-		// What is checked is what is used: a key counts once, at any depth, in its own letters.
+		// What is checked is what is used: a key counts once, at any depth, in
+		// its own letters.
 		{"/", `{"inputs": "a [MASK]", "parameters": {"top_k": 1, "TOP_K": -5}}`,
 			"parameters.TOP_K: there is no such key: there are targets, top_k", 422},
 		{"/models/" + name, `{"inputs": "a [MASK]", "parameters": {"top_K": -5}}`, "parameters.top_K: there is no", 422},
@@ -293,8 +294,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestForgiving: null is as if absent, a whole number may have a point, and a byte-order mark is skipped, by each path
-// and by a pipe.
+// TestForgiving: null is as if absent, a whole number may have a point, and a
+// byte-order mark is skipped, by each path and by a pipe.
 func TestForgiving(t *testing.T) {
 	o := options(t)
 	s, err := serve.New(o)
@@ -329,7 +330,8 @@ func TestForgiving(t *testing.T) {
 	}
 }
 
-// TestPipeLines: a line of a pipe counts in its own letters, and its answer has its id wherever it can be told.
+// TestPipeLines: a line of a pipe counts in its own letters, and its answer has
+// its id wherever it can be told.
 func TestPipeLines(t *testing.T) {
 	s, err := serve.New(options(t))
 	if err != nil {
@@ -439,7 +441,8 @@ func TestNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	url, call := start(t, nil), tools(t, options(t))
-	// The likeliest fill is "told": it stays where the file is no list, and is not the only one.
+	// The likeliest fill is "told": it stays where the file is no list, and is
+	// not the only one.
 	for _, c := range []struct {
 		body, text string
 		has        bool
@@ -671,7 +674,8 @@ func TestMalformed(t *testing.T) {
 		path, body := malformed(random)
 		ctx := t.Context()
 		if i >= 1500 && i%20 > 0 {
-			// it is read, checked and let in; the model, which takes most of the time, runs for one of twenty
+			// it is read, checked and let in; the model, which takes most of
+			// the time, runs for one of twenty
 			ctx = left
 		}
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(body))
@@ -685,7 +689,8 @@ func TestMalformed(t *testing.T) {
 	t.Logf("%d requests, answers by status: %v", n, codes)
 }
 
-// tools connects a client, and returns a function that calls a tool. It gives the answer, and whether it is an error.
+// tools connects a client, and returns a function that calls a tool. It gives
+// the answer, and whether it is an error.
 func tools(t *testing.T, o serve.Options) func(tool string, arguments any) (string, bool) {
 	t.Helper()
 	server, err := serve.Tools(o)
@@ -771,7 +776,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// Every path that holds much of what it is asked for is held against the memory of the server, before work begins.
+// Every path that holds much of what it is asked for is held against the memory
+// of the server, before work begins.
 func TestMemoryOfEveryPath(t *testing.T) {
 	url := start(t, func(o *serve.Options) { o.Limits.Memory = 1 << 20 })
 	blanks := strings.Repeat("[MASK] ", 16)

@@ -11,8 +11,8 @@ import (
 	"infill/internal/object"
 )
 
-// Tools returns a server of tools that agents call by the Model Context Protocol: fill and score, with the limits of
-// HTTP requests.
+// Tools returns a server of tools that agents call by the Model Context
+// Protocol: fill and score, with the limits of HTTP requests.
 func Tools(o Options) (*mcp.Server, error) {
 	s, err := New(o)
 	if err != nil {
@@ -34,7 +34,8 @@ func Tools(o Options) (*mcp.Server, error) {
 	return server, nil
 }
 
-// fillSchema returns the schema of the arguments of the tool fill, the same keys that POST /v1/fill takes.
+// fillSchema returns the schema of the arguments of the tool fill, the same
+// keys that POST /v1/fill takes.
 func fillSchema() *jsonschema.Schema {
 	properties := map[string]*jsonschema.Schema{}
 	for name, k := range fillKeys() {
@@ -45,7 +46,8 @@ func fillSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
 }
 
-// schemaOf returns the schema of T, with one JSON type for each value, because not all clients know ["null", "array"].
+// schemaOf returns the schema of T, with one JSON type for each value, because
+// not all clients know ["null", "array"].
 func schemaOf[T any]() *jsonschema.Schema {
 	s, _ := jsonschema.For[T](nil) // every type of this package has a schema
 	return plain(s)
@@ -56,7 +58,8 @@ func plain(s *jsonschema.Schema) *jsonschema.Schema {
 		return nil
 	}
 	if len(s.Types) > 0 {
-		s.Type, s.Types = s.Types[len(s.Types)-1], nil
+		s.Type = s.Types[len(s.Types)-1]
+		s.Types = nil
 	}
 	for name := range s.Properties {
 		plain(s.Properties[name])

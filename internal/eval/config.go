@@ -1,11 +1,14 @@
-// Package eval runs samplers over sentences of corpora and compares them. It follows section 7.5 and table 3 of the
-// discrete Langevin paper (Zhang, Liu and Liu, ICML 2022), and the protocol of the DISCS benchmark (Goshvadi et al.,
-// NeurIPS 2023).
+// Package eval runs samplers over sentences of corpora and compares them. It
+// follows section 7.5 and table 3 of the discrete Langevin paper (Zhang, Liu
+// and Liu, ICML 2022), and the protocol of the DISCS benchmark (Goshvadi et
+// al., NeurIPS 2023).
 //
-// A run is a folder of three files. run.json holds the configuration and the versions of models and program.
-// samples.jsonl has one line for each sentence and method, written and synced as soon as its fill is done. metrics.json
-// holds the scores. If a process is killed, the user can start the same run again to finish it. metrics.json then has
-// the same bytes, because it depends neither on time nor on the order of the work.
+// A run is a folder of three files. run.json holds the configuration and the
+// versions of models and program. samples.jsonl has one line for each sentence
+// and method, written and synced as soon as its fill is done. metrics.json
+// holds the scores. If a process is killed, the user can start the same run
+// again to finish it. metrics.json then has the same bytes, because it depends
+// neither on time nor on the order of the work.
 package eval
 
 import (
@@ -22,18 +25,20 @@ import (
 	"infill/samplers"
 )
 
-// Config holds the user's choices that change the numbers of a run, except for models and corpora. run.json identifies
-// models and corpora by their content.
+// Config holds the user's choices that change the numbers of a run, except for
+// models and corpora. run.json identifies models and corpora by their content.
 type Config struct {
 	Preset    string    `json:"preset"`   // one of Presets()
 	Samplers  []variant `json:"samplers"` // names are unique
 	Sentences int       `json:"sentences" flag:"sentences" help:"of all corpora together"`
-	// Select says which sentences of each corpus to mask, and how. Its fields Sentences and Seed are not used:
-	// corpusInfo.Masked and Config.Seed replace them.
+	// Select says which sentences of each corpus to mask, and how. Its
+	// fields Sentences and Seed are not used: corpusInfo.Masked and
+	// Config.Seed replace them.
 	Select corpus.SelectOptions `json:"select"`
 	// Chains is the number of chains for each sentence.
 	Chains int `json:"samples" flag:"samples" short:"n" help:"chains of each sentence, each of which ends in one sample"`
-	// Top is the number of each sentence's likeliest final states for the first set of scores, methodResult.Top.
+	// Top is the number of each sentence's likeliest final states for the first
+	// set of scores, methodResult.Top.
 	Top     int           `json:"top" flag:"top" short:"k" help:"likeliest samples of each sentence to score"`
 	Metrics metricsConfig `json:"metrics"`
 	Seed    uint64        `json:"seed" flag:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
@@ -104,7 +109,8 @@ func paper(sampler string) []infill.Given {
 	return given
 }
 
-// Presets lists the protocols, the default first: of the discrete Langevin paper, of DISCS, and no protocol.
+// Presets lists the protocols, the default first: of the discrete Langevin
+// paper, of DISCS, and no protocol.
 func Presets() []string { return []string{"dlp", "discs", "none"} }
 
 // Preset returns the configuration of one of Presets(), without models, samplers
@@ -134,8 +140,9 @@ func Preset(name string) (c Config, base []infill.Given, methods string, err err
 	return c, base, methods, nil
 }
 
-// ParseVariants reads samplers as samplers.ParseList does, each with settings of its own or options of a fill. It also
-// takes "paper" for the papers' settings, and a name for tables, which is otherwise the sampler's text:
+// ParseVariants reads samplers as samplers.ParseList does, each with settings
+// of its own or options of a fill. It also takes "paper" for the papers'
+// settings, and a name for tables, which is otherwise the sampler's text:
 //
 //	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //

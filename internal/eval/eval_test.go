@@ -140,7 +140,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestProgress: a run reports each step, with the pace of this process once it has done a fill, and the scoring once.
+// TestProgress: a run reports each step, with the pace of this process once it
+// has done a fill, and the scoring once.
 func TestProgress(t *testing.T) {
 	o, _ := small(t)
 	steps, scoring := 0, 0
@@ -159,7 +160,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestNothingOfTime: neither the clock nor the order of the work nor the place enters metrics.json.
+// TestNothingOfTime: neither the clock nor the order of the work nor the place
+// enters metrics.json.
 func TestNothingOfTime(t *testing.T) {
 	_, want := reference(t)
 	o, _ := small(t)
@@ -459,7 +461,8 @@ func TestPresets(t *testing.T) {
 // TestLeftOut: what is passed over while choosing is reported with its count, and what
 // is left out of the references stands below the table.
 func TestLeftOut(t *testing.T) {
-	// Of the 10 lines of gardens one has a single word and one is too long for the model: 8 can be had, 9 not.
+	// Of the 10 lines of gardens one has a single word and one is too long for
+	// the model: 8 can be had, 9 not.
 	o, _ := small(t)
 	o.Config.Sentences, o.Corpora = 9, o.Corpora[:1]
 	_, failed := Run(t.Context(), o)
@@ -534,7 +537,8 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: signature %q, %v", set, fields.Signature, err)
 		}
 	}
-	// The half of the mass of Student's t with 5 degrees of freedom is within 0.7267 standard errors.
+	// The half of the mass of Student's t with 5 degrees of freedom is within
+	// 0.7267 standard errors.
 	results.Configuration.Metrics.Confidence = 0.5
 	narrow := results.Table("top")
 	got, of := narrow.Methods[1].Numbers["acceptance_rate"], results.Methods[1].AcceptanceRate

@@ -12,8 +12,9 @@ import (
 	"infill/tokenize"
 )
 
-// The model of these tests is real but for its distribution: slots are independent, and each token has a weight.
-// Everything above it, tokenizer, chains, ranking, is the program's own.
+// The model of these tests is real but for its distribution: slots are
+// independent, and each token has a weight. Everything above it, tokenizer,
+// chains, ranking, is the program's own.
 
 // words are the vocabulary beside punctuation.
 func words() []string {
@@ -39,7 +40,8 @@ type failsToClose struct{ infill.LanguageModel }
 
 func (failsToClose) Close() error { return errors.New("closing fails") }
 
-// gardens is a corpus of the tests' own; one sentence is markup, one has a single word, one is longer than the model.
+// gardens is a corpus of the tests' own; one sentence is markup, one has a
+// single word, one is longer than the model.
 const gardens = `the old cat sat on the mat .
 a young dog ran under the tree today .
 the grey bird flew over the pond again .

@@ -22,10 +22,12 @@ const (
 	metricsFile = "metrics.json"
 )
 
-// formatVersion is the version of the format of the files. It rises when older programs cannot read a new format.
+// formatVersion is the version of the format of the files. It rises when older
+// programs cannot read a new format.
 const formatVersion = 1
 
-// header is the content of run.json: the configuration of a run, its models, corpora and sentences, and the program.
+// header is the content of run.json: the configuration of a run, its models,
+// corpora and sentences, and the program.
 type header struct {
 	Format        int            `json:"format"`
 	Configuration Config         `json:"configuration"`
@@ -33,7 +35,8 @@ type header struct {
 	Corpora       []corpusInfo   `json:"corpora"`
 	// Selection holds the sentences and their masks, by corpus.
 	Selection []*corpus.Selection `json:"selection"`
-	// Threads is the number of threads of one model call. The last digits of a result can depend on it.
+	// Threads is the number of threads of one model call. The last digits of a
+	// result can depend on it.
 	Threads   int     `json:"threads"`
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
@@ -57,7 +60,8 @@ type corpusInfo struct {
 	Markers   corpus.Markers `json:"markers"`
 	Sentences int            `json:"sentences"`
 	Skipped   []corpus.Skip  `json:"skipped"`
-	// Masked is the number of sentences of the corpus to fill; 0 for a corpus that is only a reference.
+	// Masked is the number of sentences of the corpus to fill; 0 for a corpus
+	// that is only a reference.
 	Masked int `json:"masked"`
 }
 
@@ -95,8 +99,9 @@ type Record struct {
 	environment
 	// StepSize is null if the sampler has no step size, or if the step size is infinite.
 	StepSize *float64 `json:"step_size"`
-	// AcceptanceRate and ChangedSlotsPerStep are means over chains and the steps after the warm-up. The rate is null if
-	// the sampler accepts every proposal.
+	// AcceptanceRate and ChangedSlotsPerStep are means over chains and
+	// the steps after the warm-up. The rate is null if the sampler
+	// accepts every proposal.
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 	EnergyEvaluations   int64    `json:"energy_evaluations"`
@@ -106,7 +111,8 @@ type Record struct {
 	Seconds             float64  `json:"seconds"`
 }
 
-// environment is the software and device that computed a record, the same for all records of a model.
+// environment is the software and device that computed a record, the same for
+// all records of a model.
 type environment struct {
 	Runtime string `json:"onnxruntime"` // version of onnxruntime
 	Device  string `json:"device"`
@@ -119,8 +125,8 @@ type chain struct {
 	Fills         []string `json:"fills"`
 	TokenIDs      []int    `json:"token_ids"`
 	LogLikelihood float64  `json:"log_likelihood"` // U in nats
-	// AcceptanceRate and ChangedSlotsPerStep are means over the steps after the warm-up. The rate is null if the
-	// sampler accepts every proposal.
+	// AcceptanceRate and ChangedSlotsPerStep are means over the steps after the
+	// warm-up. The rate is null if the sampler accepts every proposal.
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 }
@@ -133,7 +139,8 @@ type key struct {
 
 func (r *Record) key() key { return key{r.Model, r.Method, r.Sentence} }
 
-// fills yields the keys of all records of a run, ordered by model, then sentence, then method.
+// fills yields the keys of all records of a run, ordered by model, then
+// sentence, then method.
 func (h *header) fills(yield func(key) bool) {
 	for _, m := range h.Models {
 		for sentence := range h.sentences() {
@@ -146,8 +153,8 @@ func (h *header) fills(yield func(key) bool) {
 	}
 }
 
-// fixed returns the part of the header that must not change when a process continues the run. The paths of the corpora
-// and the release of Go may change.
+// fixed returns the part of the header that must not change when a process
+// continues the run. The paths of the corpora and the release of Go may change.
 func (h *header) fixed() any {
 	return struct {
 		Config
@@ -170,8 +177,9 @@ type folder struct {
 	environments map[string]environment
 }
 
-// openFolder opens the folder dir for the run h: it makes the folder if necessary, locks it, begins the run and reads
-// the records. It returns an error if the folder holds another run.
+// openFolder opens the folder dir for the run h: it makes the folder if
+// necessary, locks it, begins the run and reads the records. It returns an
+// error if the folder holds another run.
 func openFolder(dir string, h *header) (_ *folder, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
@@ -179,7 +187,8 @@ func openFolder(dir string, h *header) (_ *folder, err error) {
 	taken := "another process is at work in " + dir
 	f := &folder{dir: dir, header: h, log: log{records: map[key]*Record{}},
 		environments: map[string]environment{}}
-	if f.lock, err = journal.Lock(filepath.Join(dir, headFile), taken); err != nil {
+	f.lock, err = journal.Lock(filepath.Join(dir, headFile), taken)
+	if err != nil {
 		return nil, err
 	}
 	if err = f.begin(); err == nil {
@@ -195,11 +204,13 @@ func openFolder(dir string, h *header) (_ *folder, err error) {
 // Close syncs the records to the disk and unlocks the folder.
 func (f *folder) Close() error { return errors.Join(f.journal.Close(), f.lock.Unlock()) }
 
-// unfinished matches the names of locks, and of temporary files that renameio has not renamed yet.
+// unfinished matches the names of locks, and of temporary files that renameio
+// has not renamed yet.
 var unfinished = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json)(\.lock|\d*)$`)
 
-// begin writes run.json, or checks an existing run.json. It removes half-written files of a killed process. It returns
-// an error if the folder holds other files.
+// begin writes run.json, or checks an existing run.json. It removes
+// half-written files of a killed process. It returns an error if the folder
+// holds other files.
 func (f *folder) begin() error {
 	there, err := readHeader(f.dir)
 	if err != nil {
@@ -211,7 +222,8 @@ func (f *folder) begin() error {
 	}
 	var strangers []string
 	for _, e := range entries {
-		if name := e.Name(); !unfinished.MatchString(name) {
+		name := e.Name()
+		if !unfinished.MatchString(name) {
 			strangers = append(strangers, name)
 		} else if filepath.Ext(name) != ".lock" {
 			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
@@ -235,8 +247,9 @@ func (f *folder) append(r *Record) error {
 	return f.journal.Append(r)
 }
 
-// checkEnvironment returns an error if a record was computed with another onnxruntime or device than earlier records of
-// its model, or on another device than device. If device is "" or "auto", the record may be of any device.
+// checkEnvironment returns an error if a record was computed with another
+// onnxruntime or device than earlier records of its model, or on another device
+// than device. If device is "" or "auto", the record may be of any device.
 func (f *folder) checkEnvironment(r *Record, device string) error {
 	if device != "" && device != "auto" && r.Device != device && !strings.HasPrefix(r.Device, device+":") {
 		return journal.CheckUnchanged(f.dir, map[string]string{"device": r.Device}, map[string]string{"device": device})

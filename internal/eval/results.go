@@ -13,7 +13,8 @@ import (
 	"infill/samplers"
 )
 
-// Results is the content of metrics.json. It does not depend on time, the order of the work, or the paths of files.
+// Results is the content of metrics.json. It does not depend on time, the order
+// of the work, or the paths of files.
 type Results struct {
 	Format        int            `json:"format"`
 	Signature     string         `json:"signature"`
@@ -32,18 +33,21 @@ type methodResult struct {
 	Signature string        `json:"signature"` // of package infill
 	Sentences int           `json:"sentences"`
 	Samples   int           `json:"samples"` // of each sentence
-	// AcceptanceRate, ChangedSlotsPerStep and StepSize are means over sentences. The rate is null if the sampler
-	// accepts every proposal, and the step size is null if the sampler has none.
+	// AcceptanceRate, ChangedSlotsPerStep and StepSize are means over
+	// sentences. The rate is null if the sampler accepts every proposal, and
+	// the step size is null if the sampler has none.
 	AcceptanceRate      *Estimate `json:"acceptance_rate"`
 	ChangedSlotsPerStep Estimate  `json:"changed_slots_per_step"`
 	StepSize            *Estimate `json:"step_size"`
 	// LogLikelihood is the mean U of the final states of all chains, in nats.
 	LogLikelihood Estimate `json:"log_likelihood"`
-	// These are the costs of one sample. An evaluation is of one state; a row is a token sequence in a model call.
+	// These are the costs of one sample. An evaluation is of one state; a row
+	// is a token sequence in a model call.
 	EnergyEvaluationsPerSample   Estimate `json:"energy_evaluations_per_sample"`
 	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
 	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
-	// Top holds the scores of the likeliest final states of each sentence. All holds the scores of all final states.
+	// Top holds the scores of the likeliest final states of each sentence. All
+	// holds the scores of all final states.
 	Top *metrics.Report `json:"top"`
 	All *metrics.Report `json:"all"`
 
@@ -51,17 +55,20 @@ type methodResult struct {
 	SecondsPerSample Estimate `json:"-"`
 }
 
-// Estimate is a mean over sentences. Its standard error is null if there is only one sentence.
+// Estimate is a mean over sentences. Its standard error is null if there is
+// only one sentence.
 type Estimate struct {
 	Mean          float64  `json:"mean"`
 	StandardError *float64 `json:"standard_error"`
 }
 
-// estimate returns the mean of value over the records for which value is not nil, or nil if there are none.
+// estimate returns the mean of value over the records for which value is not
+// nil, or nil if there are none.
 func estimate(records []*Record, value func(*Record) *float64) *Estimate {
 	var values []float64
 	for _, r := range records {
-		if x := value(r); x != nil {
+		x := value(r)
+		if x != nil {
 			values = append(values, *x)
 		}
 	}
@@ -72,7 +79,8 @@ func estimate(records []*Record, value func(*Record) *float64) *Estimate {
 	return &Estimate{mean, e}
 }
 
-// perSample returns the mean cost of one sample. total returns the cost of all samples of a record.
+// perSample returns the mean cost of one sample. total returns the cost of all
+// samples of a record.
 func perSample(records []*Record, total func(*Record) float64) Estimate {
 	return *estimate(records, func(r *Record) *float64 {
 		x := total(r) / float64(len(r.Chains))
@@ -91,7 +99,8 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
 		Methods: []methodResult{}, Warnings: []string{},
 	}
-	references, options := references(corpora), h.scoring()
+	references := references(corpora)
+	options := h.scoring()
 	for _, m := range h.Models {
 		for _, v := range c.Samplers {
 			list, err := h.recordsOf(records, m.Name, v.Name)
@@ -154,7 +163,8 @@ func (h *header) recordsOf(records map[key]*Record, model, method string) (list 
 	return list, nil
 }
 
-// hypotheses returns each sentence's likeliest final states, number at most. Of equals, the earlier chain comes first.
+// hypotheses returns each sentence's likeliest final states, number at most. Of
+// equals, the earlier chain comes first.
 func hypotheses(h *header, m modelVersion, records []*Record, number int) metrics.Hypotheses {
 	var set metrics.Hypotheses
 	for _, r := range records {
@@ -172,14 +182,16 @@ func hypotheses(h *header, m modelVersion, records []*Record, number int) metric
 	return set
 }
 
-// Likeliest returns the chains with the likeliest final states, the likeliest first, at most number of them.
+// Likeliest returns the chains with the likeliest final states, the likeliest
+// first, at most number of them.
 func (r *Record) Likeliest(number int) []chain {
 	list := slices.Clone(r.Chains)
 	slices.SortStableFunc(list, func(a, b chain) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
 	return list[:min(number, len(list))]
 }
 
-// summarise computes the result of a method from its records, without the scores of texts.
+// summarise computes the result of a method from its records, without the
+// scores of texts.
 func summarise(m modelVersion, v variant, records []*Record) methodResult {
 	return methodResult{
 		Model: m.Name, Method: v.Name, Chains: v.Chains, Signature: records[0].Signature, Sentences: len(records),

@@ -28,8 +28,9 @@ type Options struct {
 	Corpora []*corpus.Corpus
 	// Threads is the number of threads of a model call. Run writes it to run.json.
 	Threads int
-	// Device is the requested device of the model calls, such as "cpu". Run returns an error if the folder has samples
-	// of another device. "" and "auto" allow any device.
+	// Device is the requested device of the model calls, such as "cpu". Run
+	// returns an error if the folder has samples of another device. "" and
+	// "auto" allow any device.
 	Device string
 	// Jobs is the number of sentences that are filled at once; 0 means 1.
 	Jobs int
@@ -47,16 +48,17 @@ type Progress struct {
 	// Done and Total count fills. A fill is of one sentence by one method.
 	Done, Total int
 	Chains      int // chains of a fill
-	// ChainsPerSecond and Left, the estimated remaining time, are computed from the fills of this process. Both are 0
-	// before its first fill is done.
+	// ChainsPerSecond and Left, the estimated remaining time, are computed from
+	// the fills of this process. Both are 0 before its first fill is done.
 	ChainsPerSecond float64
 	Left            time.Duration
 	// Scoring reports that all fills are done and that Run is computing the scores.
 	Scoring bool
 }
 
-// Run starts an evaluation, or resumes the evaluation in o.Dir, and returns its results. If ctx ends, Run returns
-// ctx.Err(), and the fills finished so far stay in o.Dir.
+// Run starts an evaluation, or resumes the evaluation in o.Dir, and returns
+// its results. If ctx ends, Run returns ctx.Err(), and the fills finished so
+// far stay in o.Dir.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
@@ -65,7 +67,8 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	// If no sentence of a reference is left to compare with, return the error before any work.
+	// If no sentence of a reference is left to compare with, return the error
+	// before any work.
 	var masked metrics.Hypotheses
 	for _, p := range header.Prompts() {
 		masked.Sentences = append(masked.Sentences, p.Source)
@@ -121,7 +124,8 @@ func newHeader(o Options) (*header, error) {
 			info.Skipped = []corpus.Skip{}
 		}
 		if !c.Reference {
-			// Each corpus gives the same number of sentences, or the first ones one more if the total is no multiple.
+			// Each corpus gives the same number of sentences, or the first ones
+			// one more if the total is no multiple.
 			options := o.Config.Select
 			options.Sentences = (o.Config.Sentences + sources - 1 - taken) / sources
 			options.Seed, options.Check, info.Masked = o.Config.Seed, fits(o.Models), options.Sentences
@@ -139,7 +143,8 @@ func newHeader(o Options) (*header, error) {
 	return h, nil
 }
 
-// fits returns a SelectOptions.Check that rejects templates that are too long for a model or hold forbidden text.
+// fits returns a SelectOptions.Check that rejects templates that are too long
+// for a model or hold forbidden text.
 func fits(models []*infill.Filler) func(template string) string {
 	return func(template string) string {
 		for _, m := range models {
@@ -158,8 +163,8 @@ func fits(models []*infill.Filler) func(template string) string {
 	}
 }
 
-// signature returns one line that names everything on which the numbers of a run depend. onnxruntime and device are
-// only in the signatures of the methods.
+// signature returns one line that names everything on which the numbers of a
+// run depend. onnxruntime and device are only in the signatures of the methods.
 func (h *header) signature() string {
 	c := h.Configuration
 	var models, corpora []string
@@ -199,7 +204,8 @@ type runner struct {
 
 // run makes the missing fills and then computes the scores.
 func (r *runner) run(ctx context.Context) (*Results, error) {
-	f, o := r.folder, r.options
+	f := r.folder
+	o := r.options
 	if f.journal.Cut > 0 {
 		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again",
 			samplesFile, f.journal.Cut))
@@ -213,7 +219,8 @@ func (r *runner) run(ctx context.Context) (*Results, error) {
 	work := map[string][]key{} // keys of missing records, by model
 	for k := range f.header.fills {
 		r.total++
-		if record := f.records[k]; record == nil {
+		record := f.records[k]
+		if record == nil {
 			work[k.model] = append(work[k.model], k)
 		} else if err := f.checkEnvironment(record, o.Device); err != nil {
 			return nil, err
@@ -244,7 +251,8 @@ func (r *runner) fillAll(ctx context.Context, m *infill.Filler, work []key) erro
 			return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template,
 				err)
 		}
-		// Write the record at once: a finished fill does not wait for the fills before it.
+		// Write the record at once: a finished fill does not wait for the
+		// fills before it.
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if err := r.folder.checkEnvironment(record, ""); err != nil {
@@ -262,7 +270,8 @@ func (r *runner) observe(k key, step, steps int) {
 		Model: k.model, Method: k.method, Sentence: k.sentence, Sentences: r.options.Config.Sentences, Step: step,
 		Steps: steps, Done: r.kept + r.done, Total: r.total, Chains: r.options.Config.Chains,
 	}
-	if spent := time.Since(r.start); r.done > 0 {
+	spent := time.Since(r.start)
+	if r.done > 0 {
 		p.ChainsPerSecond = float64(r.done*p.Chains) / spent.Seconds()
 		p.Left = time.Duration(float64(spent) / float64(r.done) * float64(p.Total-p.Done))
 	}
@@ -278,7 +287,8 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	chains := r.options.Config.Chains
 	request := r.options.Config.request(methods[at])
 	request.Template = r.prompts[k.sentence].Template
-	accepted, changed := make([]int, chains), make([]int, chains)
+	accepted := make([]int, chains)
+	changed := make([]int, chains)
 	steps := 0 // steps after the warm-up
 	var last infill.Progress
 	result, err := f.Fill(ctx, request, func(p infill.Progress) {
@@ -294,7 +304,9 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	if err != nil {
 		return nil, err
 	}
-	s, m, moved := result.Stats, result.Model, result.Stats.Chains
+	s := result.Stats
+	m := result.Model
+	moved := result.Stats.Chains
 	record := &Record{
 		Model: k.model, Method: k.method, Sentence: k.sentence, Template: request.Template,
 		Chains:    make([]chain, chains),

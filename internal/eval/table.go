@@ -12,14 +12,16 @@ import (
 	"infill/metrics"
 )
 
-// Sets lists the two sets of samples that have scores, the default first: "top", the likeliest final states of each
-// sentence, and "all", all final states.
+// Sets lists the two sets of samples that have scores, the default
+// first: "top", the likeliest final states of each sentence, and "all",
+// all final states.
 func Sets() []string { return []string{"top", "all"} }
 
 // tableOrders are the lengths of n-grams in table 3 of the paper.
 var tableOrders = []int{2, 3}
 
-// Table is table 3 of the discrete Langevin paper with intervals, and with columns that the paper does not have.
+// Table is table 3 of the discrete Langevin paper with intervals, and with
+// columns that the paper does not have.
 type Table struct {
 	Set     string   `json:"set"`
 	Methods []row    `json:"methods"`
@@ -46,7 +48,8 @@ type row struct {
 	Numbers map[string]cell `json:"numbers"`
 }
 
-// cell is a number with its interval. If Value is undefined, Low and High are undefined too.
+// cell is a number with its interval. If Value is undefined, Low and High
+// are undefined too.
 type cell struct {
 	Value metrics.Value `json:"value"`
 	Low   metrics.Value `json:"low"`
@@ -55,14 +58,15 @@ type cell struct {
 
 var undefined = metrics.Value(math.NaN())
 
-// cell returns the mean with its interval, e.StandardError times reach to each side but within lowest and highest.
+// cell returns the mean with its interval, e.StandardError times reach to each
+// side but within lowest and highest.
 func (e *Estimate) cell(reach, lowest, highest float64) cell {
 	c := cell{undefined, undefined, undefined}
 	if e != nil {
 		c.Value = metrics.Value(e.Mean)
 		if e.StandardError != nil && !math.IsNaN(reach) {
-			c.Low, c.High = metrics.Value(max(e.Mean-reach**e.StandardError, lowest)),
-				metrics.Value(min(e.Mean+reach**e.StandardError, highest))
+			c.Low = metrics.Value(max(e.Mean-reach**e.StandardError, lowest))
+			c.High = metrics.Value(min(e.Mean+reach**e.StandardError, highest))
 		}
 	}
 	return c
@@ -74,10 +78,12 @@ func scoreCell(r *metrics.Report, name string) cell {
 	if r == nil {
 		return c
 	}
-	if s, ok := r.Score(name); ok {
+	s, ok := r.Score(name)
+	if ok {
 		c.Value = s.Value
 		if s.Interval != nil {
-			c.Low, c.High = s.Interval.Low, s.Interval.High
+			c.Low = s.Interval.Low
+			c.High = s.Interval.High
 		}
 	}
 	if strings.Contains(name, "bleu") {
@@ -86,8 +92,9 @@ func scoreCell(r *metrics.Report, name string) cell {
 	return c
 }
 
-// matched returns 0 for a BLEU that is 0 because the texts share no n-gram of some length, and other BLEUs unchanged.
-// NLTK, which package metrics follows, takes the smallest float for such a match, and so gets 1e-76 instead of 0.
+// matched returns 0 for a BLEU that is 0 because the texts share no n-gram of
+// some length, and other BLEUs unchanged. NLTK, which package metrics follows,
+// takes the smallest float for such a match, and so gets 1e-76 instead of 0.
 func matched(bleu metrics.Value) metrics.Value {
 	const least = 1e-9 // far below the smallest BLEU with a match of each length in any text
 	if math.Abs(float64(bleu)) < least {
@@ -96,8 +103,8 @@ func matched(bleu metrics.Value) metrics.Value {
 	return bleu
 }
 
-// makeColumns returns the columns for one of Sets(). For columns that are not scores, the interval has reach standard
-// errors on each side.
+// makeColumns returns the columns for one of Sets(). For columns that are not
+// scores, the interval has reach standard errors on each side.
 func (r *Results) makeColumns(set string, reach float64) []column {
 	var list []column
 	score := func(key, metric, title string, intervalDigits int) {
@@ -146,9 +153,12 @@ func (r *Results) makeColumns(set string, reach float64) []column {
 // Table returns the table for one of Sets().
 func (r *Results) Table(set string) *Table {
 	c := r.Configuration
-	// As for scores, the intervals use Student's t over the sentences, and very few sentences give no interval.
-	reach, sampling := math.NaN(), "none of so few sentences"
-	if p := c.Metrics.Confidence; c.Sentences >= metrics.FewestUnits && p > 0 && p < 1 {
+	// As for scores, the intervals use Student's t over the sentences, and very
+	// few sentences give no interval.
+	reach := math.NaN()
+	sampling := "none of so few sentences"
+	p := c.Metrics.Confidence
+	if c.Sentences >= metrics.FewestUnits && p > 0 && p < 1 {
 		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
 		sampling = fmt.Sprintf("mean over sentences ± %.2f standard errors", reach)
 	}
@@ -205,7 +215,8 @@ func format(v metrics.Value, digits int) string {
 	return text
 }
 
-// interval returns the interval of a number as a line of text, or "" if the number has none.
+// interval returns the interval of a number as a line of text, or "" if the
+// number has none.
 func (c column) interval(v cell) string {
 	separator := "–"
 	switch {
@@ -217,7 +228,8 @@ func (c column) interval(v cell) string {
 	return "\n" + format(v.Low, c.intervalDigits) + separator + format(v.High, c.intervalDigits)
 }
 
-// Grid returns the cells of the table as texts, the head first. A cell may have a second line with an interval.
+// Grid returns the cells of the table as texts, the head first. A cell may have
+// a second line with an interval.
 func (t *Table) Grid() [][]string {
 	several := slices.ContainsFunc(t.Methods, func(m row) bool { return m.Model != t.Methods[0].Model })
 	grid := [][]string{{"method"}}
@@ -238,7 +250,8 @@ func (t *Table) Grid() [][]string {
 	return grid
 }
 
-// Rows returns the head and a row for each method, numbers with all digits, and intervals in columns of their own.
+// Rows returns the head and a row for each method, numbers with all digits, and
+// intervals in columns of their own.
 func (t *Table) Rows() [][]string {
 	head := []string{"model", "method", "set"}
 	for _, c := range t.columns {

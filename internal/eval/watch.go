@@ -14,7 +14,8 @@ import (
 	"infill/internal/journal"
 )
 
-// Watched is the content of a run's folder as read so far. It does not change: Again returns a new Watched.
+// Watched is the content of a run's folder as read so far. It does not change:
+// Again returns a new Watched.
 type Watched struct {
 	Header *header // nil if Err is not nil
 	// Prompts are the sentences of the run, in order.
@@ -29,7 +30,8 @@ type Watched struct {
 	log
 }
 
-// Watch reads the folder of a run, even while another process works in it. It reads only complete lines.
+// Watch reads the folder of a run, even while another process works in it. It
+// reads only complete lines.
 func Watch(dir string) *Watched { return (&Watched{dir: dir}).Again() }
 
 // Again reads the folder again. Of samples.jsonl it reads only the new lines.
@@ -62,32 +64,38 @@ func (w *Watched) Again() *Watched {
 	}
 	var results Results
 	there, err := journal.ReadJSON(filepath.Join(w.dir, metricsFile), &results)
-	if note(err); there {
+	note(err)
+	if there {
 		next.Results = &results
 		note(next.addSeconds())
 	}
 	return next
 }
 
-// follow reads the records that are new since last. It leaves out a last line that has no line break yet.
+// follow reads the records that are new since last. It leaves out a last line
+// that has no line break yet.
 func (w *Watched) follow(last log) error {
 	path := filepath.Join(w.dir, samplesFile)
 	w.log = last
 	w.records = maps.Clone(last.records)
-	if info, err := os.Stat(path); err == nil && info.Size() < last.end || last.records == nil {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() < last.end || last.records == nil {
 		w.log = log{records: map[key]*Record{}} // the file was begun again, or its half-written last line was cut off
 	}
 	return journal.Follow(path, w.end, func(line []byte) error {
 		if err := w.add(line, w.Header); err != nil {
-			if w.bad++; w.bad == 1 {
-				w.firstBad, w.firstErr = w.lines, err
+			w.bad++
+			if w.bad == 1 {
+				w.firstBad = w.lines
+				w.firstErr = err
 			}
 		}
 		return nil
 	})
 }
 
-// Record returns the record of a sentence by a method with a model, or nil if this fill is not done.
+// Record returns the record of a sentence by a method with a model, or nil if
+// this fill is not done.
 func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
 }
@@ -100,7 +108,8 @@ func (w *Watched) Total() int {
 	return len(w.Header.Models) * w.Header.sentences() * len(w.Header.Configuration.Samplers)
 }
 
-// readHeader reads run.json of any format version. It returns nil if the folder has no run.json.
+// readHeader reads run.json of any format version. It returns nil if the folder
+// has no run.json.
 func readHeader(dir string) (*header, error) {
 	var h header
 	if ok, err := journal.ReadJSON(filepath.Join(dir, headFile), &h); !ok || err != nil {
@@ -118,20 +127,23 @@ func (h *header) supported(dir string) error {
 		filepath.Join(dir, headFile), h.Format, formatVersion)
 }
 
-// log holds the records of samples.jsonl. They are in no particular order, because each record is written as soon as
-// its fill is done.
+// log holds the records of samples.jsonl. They are in no particular order,
+// because each record is written as soon as its fill is done.
 type log struct {
 	records map[key]*Record
 	lines   int
 	end     int64 // end of the lines read so far, in bytes
-	// bad counts damaged lines, which are left out. firstBad is the line number of the first, and firstErr its error.
+	// bad counts damaged lines, which are left out. firstBad is the line number
+	// of the first, and firstErr its error.
 	bad, firstBad int
 	firstErr      error
 }
 
-// add adds the record in a line of samples.jsonl. It returns an error if the line is damaged or not of the run h.
+// add adds the record in a line of samples.jsonl. It returns an error if the
+// line is damaged or not of the run h.
 func (l *log) add(line []byte, h *header) error {
-	l.lines, l.end = l.lines+1, l.end+int64(len(line))
+	l.lines++
+	l.end += int64(len(line))
 	var r Record
 	if err := json.Unmarshal(line, &r); err != nil {
 		return fmt.Errorf("line %d: %w", l.lines, err)
@@ -171,7 +183,8 @@ func ReadResults(dir string) (*Results, error) {
 		w.Total())
 }
 
-// addSeconds sets SecondsPerSample in the results from the records. metrics.json does not contain the seconds.
+// addSeconds sets SecondsPerSample in the results from the records.
+// metrics.json does not contain the seconds.
 func (w *Watched) addSeconds() error {
 	for i, m := range w.Results.Methods {
 		records, err := w.Header.recordsOf(w.records, m.Model, m.Method)

@@ -1,7 +1,9 @@
-// Package corpus reads evaluation text in its usual forms, and selects and masks sentences with a seed.
+// Package corpus reads evaluation text in its usual forms, and selects and
+// masks sentences with a seed.
 //
-// Every change to a text is reported. The package counts the sentences that it leaves out, with the reason and the
-// first line, and the markers that it replaces. It identifies a file by the SHA-256 of its bytes.
+// Every change to a text is reported. The package counts the sentences that it
+// leaves out, with the reason and the first line, and the markers that it
+// replaces. It identifies a file by the SHA-256 of its bytes.
 package corpus
 
 import (
@@ -21,19 +23,24 @@ import (
 type Form string
 
 const (
-	// Lines has one sentence on each line, as in nyu-dl/bert-gen's *.5k.txt or in any plain text prepared so.
+	// Lines has one sentence on each line, as in nyu-dl/bert-gen's *.5k.txt or
+	// in any plain text prepared so.
 	Lines Form = "lines"
-	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016), with <unk> or raw. A line is a heading
-	// between equals signs, which Read leaves out, or a paragraph of words, which Read cuts into sentences. A file has
-	// this form if its name is wiki.*.tokens or wiki.*.raw, or if a heading is among its first lines of text.
+	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016),
+	// with <unk> or raw. A line is a heading between equals signs, which Read
+	// leaves out, or a paragraph of words, which Read cuts into sentences. A
+	// file has this form if its name is wiki.*.tokens or wiki.*.raw, or if a
+	// heading is among its first lines of text.
 	WikiText Form = "wikitext"
 )
 
-// Markers says how to replace a corpus's own markers in the text for a model. [Sentence.Raw] keeps the markers.
+// Markers says how to replace a corpus's own markers in the text for a model.
+// [Sentence.Raw] keeps the markers.
 type Markers string
 
 const (
-	// BertGen, the default, replaces @@UNKNOWN@@ and <unk> by [UNK], @-@ by -, and `` and '' by ".
+	// BertGen, the default, replaces @@UNKNOWN@@ and <unk> by [UNK], @-@ by -,
+	// and `` and '' by ".
 	BertGen Markers = "bert-gen"
 	// DISCS is BertGen, but drops `` and '', as in the data set of google-research/discs.
 	DISCS Markers = "discs"
@@ -49,11 +56,13 @@ type Corpus struct {
 	// Skipped counts the lines and sentences that Read left out, by reason.
 	Skipped []Skip
 	Path    string
-	// Reference reports whether the corpus is only a reference for scores, so that none of its sentences is masked.
+	// Reference reports whether the corpus is only a reference for scores, so
+	// that none of its sentences is masked.
 	Reference bool
 }
 
-// LeftOut returns a line for each reason why Read left out text, with its count. It does not list headings.
+// LeftOut returns a line for each reason why Read left out text, with its
+// count. It does not list headings.
 func (c *Corpus) LeftOut() (list []string) {
 	for _, skip := range c.Skipped {
 		if skip.Reason != SkipHeading {
@@ -83,7 +92,8 @@ func (s skips) index(reason string) int {
 }
 
 func (s *skips) add(reason string, line int) {
-	if i := s.index(reason); i >= 0 {
+	i := s.index(reason)
+	if i >= 0 {
 		(*s)[i].Count++
 	} else {
 		*s = append(*s, Skip{reason, 1, line})
@@ -91,13 +101,15 @@ func (s *skips) add(reason string, line int) {
 }
 
 func (s skips) count(reason string) int {
-	if i := s.index(reason); i >= 0 {
+	i := s.index(reason)
+	if i >= 0 {
 		return s[i].Count
 	}
 	return 0
 }
 
-// These are the reasons why Read leaves out a line or a sentence. Empty lines are not counted.
+// These are the reasons why Read leaves out a line or a sentence. Empty lines
+// are not counted.
 const (
 	SkipHeading     = "heading"
 	SkipEncoding    = "not valid UTF-8"
@@ -118,8 +130,9 @@ func (c *Corpus) Raw() []string {
 // largest is the largest size of a corpus in bytes, a few times the size of WikiText-103.
 var largest int64 = 2 << 30
 
-// Read reads a corpus in UTF-8 from r or, if r is nil, from the file at path. Errors contain path. If more than a tenth
-// of the lines is not valid UTF-8, Read returns an error; otherwise it leaves these lines out and counts them.
+// Read reads a corpus in UTF-8 from r or, if r is nil, from the file at path.
+// Errors contain path. If more than a tenth of the lines is not valid UTF-8,
+// Read returns an error; otherwise it leaves these lines out and counts them.
 func Read(name, path string, r io.Reader) (*Corpus, error) {
 	if r == nil {
 		file, err := os.Open(path)
@@ -142,7 +155,8 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Form: detect(path, text)}
 	var skipped skips
 	emit := func(line int, raw string) {
-		if reason := unusable(raw); reason != "" {
+		reason := unusable(raw)
+		if reason != "" {
 			skipped.add(reason, line)
 		} else {
 			c.Sentences = append(c.Sentences, Sentence{line, raw})

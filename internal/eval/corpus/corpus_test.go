@@ -189,7 +189,8 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// The selection of a small file, written out: a change here changes every evaluation that users have run.
+// The selection of a small file, written out: a change here changes every
+// evaluation that users have run.
 func TestSelectionIsStable(t *testing.T) {
 	c, err := Read("novel", "testdata/novel.5k.txt", nil)
 	if err != nil {
@@ -225,7 +226,8 @@ func TestSelectCountsWhatItLeavesOut(t *testing.T) {
 				}
 				return ""
 			}})
-	// "two words" would be nothing but slots, so two sentences remain and the error names every reason.
+	// "two words" would be nothing but slots, so two sentences remain and the
+	// error names every reason.
 	want[SkipOnlySlots] = 1
 	if err == nil {
 		t.Fatalf("%+v", s)
@@ -335,7 +337,8 @@ func TestMaskedShare(t *testing.T) {
 	}
 }
 
-// Every word is masked equally often, sentences are taken equally often, and both depend on the seed.
+// Every word is masked equally often, sentences are taken equally often, and
+// both depend on the seed.
 func TestSelectionIsUniform(t *testing.T) {
 	var text strings.Builder
 	for i := range 10 {

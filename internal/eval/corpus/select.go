@@ -15,47 +15,56 @@ import (
 // Slot replaces a masked word in a template.
 const Slot = "[MASK]"
 
-// Mask says which words of a sentence become slots. Exactly one of Fraction and Count must be set.
+// Mask says which words of a sentence become slots. Exactly one of Fraction and
+// Count must be set.
 type Mask struct {
-	// Fraction is the part of a sentence's words to mask, rounded to the nearest number, halves up, at least 1.
+	// Fraction is the part of a sentence's words to mask, rounded to the
+	// nearest number, halves up, at least 1.
 	Fraction float64 `json:"fraction,omitempty"`
-	// Count is the number of slots. Sentences with fewer words that may be masked are left out.
+	// Count is the number of slots. Sentences with fewer words that may be
+	// masked are left out.
 	Count int `json:"count,omitempty"`
 	// Interior never masks the first or the last white-space token.
 	Interior bool `json:"interior,omitempty"`
 	// Punctuation counts [UNK], and tokens without a letter or digit, as words too.
 	Punctuation bool `json:"punctuation,omitempty"`
-	// Whole masks a white-space token with all punctuation attached to it. Otherwise "sat." becomes "[MASK].". Where
-	// punctuation stands apart from words, Whole only matters for abbreviations.
+	// Whole masks a white-space token with all punctuation attached to it.
+	// Otherwise "sat." becomes "[MASK].". Where punctuation stands apart from
+	// words, Whole only matters for abbreviations.
 	Whole bool `json:"whole,omitempty"`
 }
 
 // SelectOptions are the options of a selection.
 type SelectOptions struct {
 	Sentences int `json:"sentences"`
-	// MinimumTokens and MaximumTokens bound the length of a sentence in white-space tokens; 0 means no bound.
+	// MinimumTokens and MaximumTokens bound the length of a sentence in
+	// white-space tokens; 0 means no bound.
 	MinimumTokens int  `json:"minimum_tokens,omitempty" flag:"min-tokens" help:"fewest white-space tokens of a sentence"`
 	MaximumTokens int  `json:"maximum_tokens,omitempty" flag:"max-tokens" help:"most white-space tokens of a sentence; 0 is no limit"`
 	Mask          Mask `json:"mask"`
 	// Markers says how to replace markers; "" means BertGen.
 	Markers Markers `json:"-"`
 	Seed    uint64  `json:"seed"`
-	// Check, if not nil, returns why a template cannot be used, as when it is too long for a model, or "" if it can be
-	// used. Select counts the sentence under that reason, and takes another sentence.
+	// Check, if not nil, returns why a template cannot be used, as when it is
+	// too long for a model, or "" if it can be used. Select counts the sentence
+	// under that reason, and takes another sentence.
 	Check func(template string) (reason string) `json:"-"`
 	// Word, if not nil, reports whether a word may be masked, such as whether
 	// it is one token of a model. Mask.Fraction still refers to all words.
 	Word func(word string) bool `json:"-"`
 }
 
-// DLP returns the protocol of the discrete Langevin paper, section 7.5, for a number of sentences: it masks a quarter
-// of the words. The paper gives no bounds of length; MinimumTokens is 2 so that a word stays beside a slot.
+// DLP returns the protocol of the discrete Langevin paper, section 7.5, for a
+// number of sentences: it masks a quarter of the words. The paper gives no
+// bounds of length; MinimumTokens is 2 so that a word stays beside a slot.
 func DLP(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{Sentences: sentences, MinimumTokens: 2, Mask: Mask{Fraction: 0.25}, Seed: seed}
 }
 
-// DISCSProtocol returns the protocol of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens,
-// with four slots at any tokens except the first and the last. That protocol takes 10 sentences of each corpus.
+// DISCSProtocol returns the protocol of google-research/discs
+// (create_infill_dataset): sentences of 15 to 25 tokens, with four slots at
+// any tokens except the first and the last. That protocol takes 10
+// sentences of each corpus.
 func DISCSProtocol(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{
 		Sentences: sentences, MinimumTokens: 15, MaximumTokens: 25, Markers: DISCS, Seed: seed,
@@ -89,15 +98,18 @@ func (o SelectOptions) Validate() error {
 type Prompt struct {
 	Corpus string `json:"corpus"`
 	Line   int    `json:"line"`
-	// Sentence is the index of the sentence in Corpus.Sentences. A line may hold several sentences.
+	// Sentence is the index of the sentence in Corpus.Sentences. A line may
+	// hold several sentences.
 	Sentence int `json:"sentence"`
-	// Source is the sentence as in the corpus. By Source, references can leave the sentence out.
+	// Source is the sentence as in the corpus. By Source, references can leave
+	// the sentence out.
 	Source string `json:"source"`
 	// Text is Source with markers replaced and white space reduced to single spaces.
 	Text string `json:"text"`
 	// Template is Text with slots instead of the masked words.
 	Template string `json:"template"`
-	// Tokens are the positions, from 0, of the masked white-space tokens in Text, ascending.
+	// Tokens are the positions, from 0, of the masked white-space tokens in
+	// Text, ascending.
 	Tokens []int `json:"tokens"`
 	// Words are the masked words, in the order of the slots.
 	Words []string `json:"words"`
@@ -108,7 +120,8 @@ type Selection struct {
 	Corpus  string   `json:"corpus"`
 	SHA256  string   `json:"sha256"` // of the corpus file
 	Prompts []Prompt `json:"prompts"`
-	// Considered is the number of examined sentences. Skipped counts the sentences that were left out, by reason.
+	// Considered is the number of examined sentences. Skipped counts the
+	// sentences that were left out, by reason.
 	Considered int    `json:"considered"`
 	Skipped    []Skip `json:"skipped"`
 	// Replaced counts the markers that were replaced in the prompts, by marker.
@@ -124,16 +137,18 @@ const (
 	SkipOnlySlots = "no word left beside the slots"
 )
 
-// Select examines sentences in a random order, and takes the first that pass all checks. The order depends on the seed,
-// the corpus' name and its number of sentences. The masked words of a sentence depend only on the seed and the
-// sentence. So another number of sentences, or other corpora, do not change the masks of a sentence. If too few
-// sentences pass, the error says why.
+// Select examines sentences in a random order, and takes the first that pass
+// all checks. The order depends on the seed, the corpus' name and its number of
+// sentences. The masked words of a sentence depend only on the seed and the
+// sentence. So another number of sentences, or other corpora, do not change the
+// masks of a sentence. If too few sentences pass, the error says why.
 func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("corpus %s: %w", c.Name, err)
 	}
 	s := &Selection{Corpus: c.Name, SHA256: c.SHA256, Prompts: []Prompt{}, Replaced: map[string]int{}}
-	skipped, taken := skips{}, map[string]bool{}
+	skipped := skips{}
+	taken := map[string]bool{}
 	for _, k := range stream(o.Seed, "order", c.Name).Perm(len(c.Sentences)) {
 		if len(s.Prompts) == o.Sentences {
 			break
@@ -154,20 +169,25 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 			continue
 		}
 		taken[text] = true
-		prompt.Corpus, prompt.Line, prompt.Sentence, prompt.Source = c.Name, sentence.Line, k, sentence.Raw
+		prompt.Corpus = c.Name
+		prompt.Line = sentence.Line
+		prompt.Sentence = k
+		prompt.Source = sentence.Raw
 		s.Prompts = append(s.Prompts, prompt)
 		for marker, count := range replaced {
 			s.Replaced[marker] += count
 		}
 	}
-	if s.Skipped = skipped; len(s.Prompts) < o.Sentences {
+	s.Skipped = skipped
+	if len(s.Prompts) < o.Sentences {
 		return nil, fmt.Errorf("corpus %s: %d of the %d sentences wanted are there (of %d: %s): ask for fewer, or "+
 			"widen the bounds", c.Name, len(s.Prompts), o.Sentences, s.Considered, List(s.Skipped))
 	}
 	return s, nil
 }
 
-// prompt masks words of a sentence, or returns the reason why the sentence cannot be used.
+// prompt masks words of a sentence, or returns the reason why the
+// sentence cannot be used.
 func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 	switch {
 	case len(tokens) < o.MinimumTokens:
@@ -220,7 +240,8 @@ func (m Mask) part(token string) (from, to int) {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// core returns the range of a token without the punctuation around it. Apostrophes stay, as in "'tis" and "the dogs'".
+// core returns the range of a token without the punctuation around it.
+// Apostrophes stay, as in "'tis" and "the dogs'".
 func core(token string) (from, to int) {
 	if !strings.ContainsFunc(token, isWord) {
 		return 0, len(token)
@@ -230,7 +251,8 @@ func core(token string) (from, to int) {
 	return len(token) - len(left), len(token) - len(left) + len(strings.TrimRightFunc(left, outside))
 }
 
-// apply returns the white-space tokens of a sentence with the markers replaced. replaced counts each replaced marker.
+// apply returns the white-space tokens of a sentence with the markers replaced.
+// replaced counts each replaced marker.
 func (m Markers) apply(raw string) (tokens []string, replaced map[string]int) {
 	replaced = make(map[string]int)
 	for _, token := range strings.Fields(raw) {

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// headingLines is the number of first lines of text in which detect looks for a heading of WikiText.
+// headingLines is the number of first lines of text in which detect looks for a
+// heading of WikiText.
 const headingLines = 50
 
 // detect returns the form of a file by its name and its first lines.
@@ -25,7 +26,8 @@ func detect(path, text string) Form {
 		if isHeading(line) {
 			return WikiText
 		}
-		if seen++; seen == headingLines {
+		seen++
+		if seen == headingLines {
 			break
 		}
 	}
@@ -34,7 +36,8 @@ func detect(path, text string) Form {
 
 var wikiName = regexp.MustCompile(`^wiki\..*(tokens|raw)$`)
 
-// isHeading reports whether a line is a heading: " = Title = ", " = = Section = = " or deeper, with equal sides.
+// isHeading reports whether a line is a heading: " = Title = ", " = =
+// Section = = " or deeper, with equal sides.
 func isHeading(text string) bool {
 	words := strings.Fields(text)
 	left := 0
@@ -48,11 +51,15 @@ func isHeading(text string) bool {
 	return left > 0 && left == right && left+right < len(words)
 }
 
-// splitTokens cuts a paragraph of words with spaces between them into sentences. A sentence ends at a full stop,
-// question or exclamation mark that is a word of its own, with the closing quotes and brackets after it. It does not
-// end there if the next word begins with a small letter. (Full stops of abbreviations are not words of their own.)
+// splitTokens cuts a paragraph of words with spaces between them into
+// sentences. A sentence ends at a full stop, question or exclamation mark that
+// is a word of its own, with the closing quotes and brackets after it. It does
+// not end there if the next word begins with a small letter. (Full stops of
+// abbreviations are not words of their own.)
 func splitTokens(text string, emit func(raw string)) {
-	quoted, start, words := false, 0, strings.Fields(text)
+	quoted := false
+	start := 0
+	words := strings.Fields(text)
 	for k := 0; k < len(words); k++ {
 		if words[k] == `"` {
 			quoted = !quoted
@@ -68,7 +75,8 @@ func splitTokens(text string, emit func(raw string)) {
 			}
 		}
 		if k+1 < len(words) {
-			if first, _ := utf8.DecodeRuneInString(words[k+1]); unicode.IsLower(first) {
+			first, _ := utf8.DecodeRuneInString(words[k+1])
+			if unicode.IsLower(first) {
 				continue
 			}
 		}

@@ -1,4 +1,5 @@
-// Package cli holds what the commands share: errors and exit codes, flags, input, printing, progress.
+// Package cli holds what the commands share: errors and exit codes, flags,
+// input, printing, progress.
 package cli
 
 import (
@@ -55,7 +56,8 @@ type OutputError struct{ err error }
 func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }
 func (e *OutputError) Unwrap() error { return e.err }
 
-// Output turns a Writer's errors into OutputErrors. Err keeps the first: some callers (cobra's help) drop errors.
+// Output turns a Writer's errors into OutputErrors. Err keeps the first: some
+// callers (cobra's help) drop errors.
 type Output struct {
 	io.Writer
 	Err error
@@ -74,7 +76,8 @@ func (o *Output) Write(p []byte) (int, error) {
 
 // Report prints the error of a command to w, and returns the exit code.
 func Report(w io.Writer, err error) int {
-	code, hint := ExitFailed, ""
+	code := ExitFailed
+	hint := ""
 	var usage *UsageError
 	var misfit *MisfitError
 	var failed *Failure
@@ -93,7 +96,8 @@ func Report(w io.Writer, err error) int {
 		PrintError(w, errors.New("interrupted"), "")
 		return ExitInterrupted
 	case errors.As(err, &usage):
-		code, hint = ExitUsage, usage.Hint
+		code = ExitUsage
+		hint = usage.Hint
 	case errors.As(err, &misfit):
 		code = ExitUsage
 	case errors.As(err, &failed):
@@ -103,8 +107,9 @@ func Report(w io.Writer, err error) int {
 	return code
 }
 
-// PrintError prints a line with the error and, unless hint is "", a line with the hint. It escapes text in the error,
-// such as a file name, that could break lines or control the terminal.
+// PrintError prints a line with the error and, unless hint is "", a line with
+// the hint. It escapes text in the error, such as a file name, that could break
+// lines or control the terminal.
 func PrintError(w io.Writer, err error, hint string) {
 	fmt.Fprintf(w, "infill: %s\n", bounded(OneLine(err.Error())))
 	if hint != "" {
@@ -130,8 +135,8 @@ func OneLine(text string) string {
 	}, text))
 }
 
-// inOrder escapes characters that would make a terminal reorder the text after them (UAX #9: embeddings, overrides,
-// isolates).
+// inOrder escapes characters that would make a terminal reorder the text after
+// them (UAX #9: embeddings, overrides, isolates).
 func inOrder(text string) string { return reordering.Replace(text) }
 
 var reordering = strings.NewReplacer("\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
@@ -160,7 +165,8 @@ func Describe(err error) error {
 func DescribeLine(line object.Object, err error) error {
 	told, blame := infill.Describe(err, func(option string) string {
 		for _, f := range line {
-			if known, ok := infill.Find(f.Key); ok && known.Name == option {
+			known, ok := infill.Find(f.Key)
+			if ok && known.Name == option {
 				return f.Key
 			}
 		}
@@ -179,14 +185,16 @@ type MisfitError struct{ Err error }
 func (e *MisfitError) Error() string { return e.Err.Error() }
 func (e *MisfitError) Unwrap() error { return e.Err }
 
-// isInput reports whether one text caused the error, so that the other texts can still be done.
+// isInput reports whether one text caused the error, so that the other texts
+// can still be done.
 func isInput(err error) bool {
 	var input *tokenize.InputError
 	var misfit *MisfitError
 	return errors.As(err, &input) || errors.As(err, &misfit)
 }
 
-// bounded replaces the middle of a very long text by "…", because an error may quote a text of any length.
+// bounded replaces the middle of a very long text by "…", because an error may
+// quote a text of any length.
 func bounded(text string) string {
 	const most = 1500 // bytes
 	if len(text) <= most {

@@ -17,7 +17,8 @@ import (
 	"infill/infill"
 )
 
-// The types below implement pflag.Value. Their errors complete the sentence `"x" is not ...`, which FlagError begins.
+// The types below implement pflag.Value. Their errors complete the sentence
+// `"x" is not ...`, which FlagError begins.
 
 // choice is a flag's value that must be in a list. Usage and completion show the list.
 type choice struct {
@@ -42,9 +43,11 @@ func (c choice) String() string {
 	return *c.value
 }
 
-// Type returns the word for the value in the usage text. A long list would push all descriptions to the right.
+// Type returns the word for the value in the usage text. A long list would push
+// all descriptions to the right.
 func (c choice) Type() string {
-	if list := "{" + strings.Join(c.valid, "|") + "}"; len(list) <= 36 {
+	list := "{" + strings.Join(c.valid, "|") + "}"
+	if len(list) <= 36 {
 		return list
 	}
 	return "NAME"
@@ -52,7 +55,8 @@ func (c choice) Type() string {
 
 // AddChoice defines a flag whose value must be in valid. The default is *value.
 func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid []string, usage string) {
-	if c := (choice{value, valid}); c.Type() == "NAME" {
+	c := (choice{value, valid})
+	if c.Type() == "NAME" {
 		usage += "; one of " + strings.Join(valid, ", ")
 	}
 	cmd.Flags().VarP(choice{value, valid}, name, shorthand, usage)
@@ -61,24 +65,28 @@ func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid 
 
 // Complete makes the shell offer values for the flag with the given name.
 func Complete(cmd *cobra.Command, name string, values []string) {
-	// An error means that the flag does not exist or already has values, which is a bug in the program.
+	// An error means that the flag does not exist or already has values, which
+	// is a bug in the program.
 	if err := cmd.RegisterFlagCompletionFunc(name,
 		cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }
 
-// Bind defines a flag for each field of *to, a struct, with the tags flag (its name) and help. The default is the
-// field's value. Further tags are short (a letter), value (the word in help for the value), and choices (a list).
+// Bind defines a flag for each field of *to, a struct, with the tags flag (its
+// name) and help. The default is the field's value. Further tags are short (a
+// letter), value (the word in help for the value), and choices (a list).
 func Bind(cmd *cobra.Command, to any) {
-	flags, v := cmd.Flags(), reflect.ValueOf(to).Elem()
+	flags := cmd.Flags()
+	v := reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
 		tag := v.Type().Field(i).Tag
 		name, short, help := tag.Get("flag"), tag.Get("short"), tag.Get("help")
 		if name == "" {
 			continue
 		}
-		if word := tag.Get("value"); word != "" {
+		word := tag.Get("value")
+		if word != "" {
 			help = strings.Replace(help, word, "`"+word+"`", 1) // pflag expects the word in backquotes
 		}
 		switch p := v.Field(i).Addr().Interface().(type) {
@@ -95,7 +103,8 @@ func Bind(cmd *cobra.Command, to any) {
 		case *time.Duration:
 			flags.DurationVarP(p, name, short, *p, help)
 		case *string:
-			if choices := tag.Get("choices"); choices != "" {
+			choices := tag.Get("choices")
+			if choices != "" {
 				AddChoice(cmd, p, name, short, strings.Split(choices, ","), help)
 				continue
 			}
@@ -115,12 +124,14 @@ var kinds = map[string]string{"int": "a whole number", "int64": "a whole number"
 	"uint64":   "a whole number of 0 or more, below 2^64",
 	"intSlice": "a list of whole numbers, such as 2,3", "duration": "a length of time, such as 90s or 5m"}
 
-// FlagError turns an error of the flag parser into a UsageError with words of this program.
+// FlagError turns an error of the flag parser into a UsageError with words
+// of this program.
 func FlagError(command string, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		wrong := invalid.Unwrap()
-		if is := kinds[invalid.GetFlag().Value.Type()]; is != "" {
+		is := kinds[invalid.GetFlag().Value.Type()]
+		if is != "" {
 			wrong = errors.New(is)
 		}
 		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), wrong)
@@ -160,7 +171,8 @@ func (f optionFlag) Set(text string) error {
 		*f.given = append(*f.given, g)
 		return nil
 	}
-	if _, alone := f.option.Given(own); joined && alone == nil {
+	_, alone := f.option.Given(own)
+	if joined && alone == nil {
 		return errors.New("the only list of its blank: put all its words into one, as in 1=red,blue")
 	}
 	return err
@@ -225,7 +237,8 @@ func AddOptions(cmd *cobra.Command, given *[]infill.Given, names ...string) {
 	}
 }
 
-// OptionUsages returns the usage texts of a command's flags: first options of a fill, then all others.
+// OptionUsages returns the usage texts of a command's flags: first options of a
+// fill, then all others.
 func OptionUsages(cmd *cobra.Command) (options, others string) {
 	var sets [2]pflag.FlagSet
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -270,7 +283,8 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneArgument accepts exactly one argument. Otherwise the error ends with what, as in "one file is read".
+// OneArgument accepts exactly one argument. Otherwise the error ends with what,
+// as in "one file is read".
 func OneArgument(what, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

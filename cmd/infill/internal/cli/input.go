@@ -33,7 +33,8 @@ type Entry struct {
 	number int  // index of an argument
 }
 
-// Place returns "line 3: " for a line of standard input, "FILE, line 3: " for a line of File, and "" for an argument.
+// Place returns "line 3: " for a line of standard input, "FILE, line 3: " for a
+// line of File, and "" for an argument.
 func (e Entry) Place() string {
 	if e.Line == 0 {
 		return ""
@@ -48,14 +49,16 @@ type InputOptions struct {
 	Texts   []Entry // from the arguments; empty for standard input
 	Input   string
 	Format  string
-	// Reads reports whether the command reads a key of a JSON object, apart from the text's key and "id".
+	// Reads reports whether the command reads a key of a JSON object, apart
+	// from the text's key and "id".
 	Reads func(key string) bool
 }
 
 // Inputs returns the formats of standard input.
 func Inputs() []string { return []string{"lines", "jsonl"} }
 
-// Register defines the flags --input and --format. further lists formats that Formats lacks.
+// Register defines the flags --input and --format. further lists formats
+// that Formats lacks.
 func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
@@ -63,8 +66,9 @@ func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	AddChoice(cmd, &o.Format, "format", "", append(Formats(), further...), "form of the result")
 }
 
-// Take takes args as texts. No argument, or a single dash, means standard input. If that is a terminal, Take returns an
-// error; its hint says what to do instead.
+// Take takes args as texts. No argument, or a single dash, means
+// standard input. If that is a terminal, Take returns an error; its hint
+// says what to do instead.
 func (o *InputOptions) Take(args []string, hint string) error {
 	for _, arg := range args {
 		o.Texts = append(o.Texts, Entry{Text: arg})
@@ -78,7 +82,8 @@ func (o *InputOptions) Take(args []string, hint string) error {
 	return nil
 }
 
-// entries returns a function that returns all arguments, or, without any, the lines of standard input; then io.EOF.
+// entries returns a function that returns all arguments, or, without any, the
+// lines of standard input; then io.EOF.
 func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 	if len(o.Texts) == 0 {
 		form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[o.Input]
@@ -89,7 +94,8 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 	}
 	i := -1
 	return func() (Entry, error) {
-		if i++; i == len(o.Texts) {
+		i++
+		if i == len(o.Texts) {
 			return Entry{}, io.EOF
 		}
 		o.Texts[i].number = i
@@ -110,7 +116,8 @@ func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 	case errors.Is(e.Err, object.ErrNone):
 		e.Err = fmt.Errorf("%w: write {%q: \"...\"}", e.Err, o.Key)
 	case e.Err == nil && !e.blank:
-		if e.Text, e.Err = line.Object.Text(o.Key); e.Err == nil && o.Input == "jsonl" {
+		e.Text, e.Err = line.Object.Text(o.Key)
+		if e.Err == nil && o.Input == "jsonl" {
 			e.Of, e.ID = line.Object, json.RawMessage(line.Object.Given("id"))
 		}
 	}
@@ -125,11 +132,13 @@ type task[T any] struct {
 	wrong error
 }
 
-// Each reads every text and works on many at once, so that they share the model's calls. For each text, work returns a
-// function tell (or nil) that prints the result; Each calls tell in the order of the texts, and at last end. A text for
-// which large is true fills the model's calls alone: Each works on two of these at once. A wrong argument ends the
-// command before any work. A wrong line of standard input is reported with its number, and the other lines are done.
-// Each skips and counts blank lines. It warns of an unknown key once.
+// Each reads every text and works on many at once, so that they share the
+// model's calls. For each text, work returns a function tell (or nil) that
+// prints the result; Each calls tell in the order of the texts, and at last
+// end. A text for which large is true fills the model's calls alone: Each works
+// on two of these at once. A wrong argument ends the command before any work. A
+// wrong line of standard input is reported with its number, and the other lines
+// are done. Each skips and counts blank lines. It warns of an unknown key once.
 func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), large func(T) bool,
 	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
@@ -138,7 +147,8 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 			continue
 		}
 		var err error
-		if arguments[i], err = read(text); err != nil {
+		arguments[i], err = read(text)
+		if err != nil {
 			var wrong *UsageError
 			if !errors.As(err, &wrong) {
 				wrong = &UsageError{err, ""}
@@ -151,7 +161,8 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	entries, heavy := o.entries(ctx), make(chan struct{}, 2)
+	entries := o.entries(ctx)
+	heavy := make(chan struct{}, 2)
 	next := func(context.Context) (*task[T], error) {
 		e, err := entries()
 		t := &task[T]{Entry: e, wrong: e.Err}
@@ -176,7 +187,8 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return t, nil
 	}
 	all := &reporter{input: o, quiet: quiet, unread: map[string]bool{}}
-	// After an interrupt, Each still prints the fills found so far, so only ctx of work is cancelled.
+	// After an interrupt, Each still prints the fills found so far, so only ctx
+	// of work is cancelled.
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
 		err := all.tell(t.Entry, t.wrong, t.tell)
 		if err != nil {
@@ -208,10 +220,12 @@ type reporter struct {
 	blank, firstBlank int
 }
 
-// tell prints the result or the error of one text. Each calls it in the order of the texts.
+// tell prints the result or the error of one text. Each calls it in the
+// order of the texts.
 func (r *reporter) tell(e Entry, err error, tell func() error) error {
 	if e.blank {
-		if r.blank++; r.blank == 1 {
+		r.blank++
+		if r.blank == 1 {
 			r.firstBlank = e.Line
 		}
 		return nil
@@ -237,7 +251,8 @@ func (r *reporter) tell(e Entry, err error, tell func() error) error {
 	return nil
 }
 
-// Spool copies in to a temporary file at path, so that the program can read it several times.
+// Spool copies in to a temporary file at path, so that the program can read
+// it several times.
 func Spool(in io.Reader) (path string, remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "infill-")
 	if err != nil {
@@ -246,10 +261,11 @@ func Spool(in io.Reader) (path string, remove func() error, err error) {
 	remove = func() error { return os.RemoveAll(dir) }
 	path = filepath.Join(dir, "standard input")
 	file, err := os.Create(path)
-	if err == nil {
-		_, err = io.Copy(file, in)
-		err = errors.Join(err, file.Close())
+	if err != nil {
+		return "", nil, errors.Join(err, remove())
 	}
+	_, err = io.Copy(file, in)
+	err = errors.Join(err, file.Close())
 	if err != nil {
 		return "", nil, errors.Join(err, remove())
 	}

@@ -18,8 +18,9 @@ func Stops() []os.Signal {
 	return signals
 }
 
-// Interruptible runs do, which has no context and may block for ever, as on a named pipe without a writer. If ctx ends,
-// Interruptible returns ctx's error, and do continues in the background.
+// Interruptible runs do, which has no context and may block for ever, as on a
+// named pipe without a writer. If ctx ends, Interruptible returns ctx's error,
+// and do continues in the background.
 func Interruptible[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -39,7 +40,8 @@ func Interruptible[T any](ctx context.Context, do func() (T, error)) (T, error) 
 	}
 }
 
-// ReadFile reads the file that a flag names, at most 64 MB. If ctx ends, it returns ctx's error.
+// ReadFile reads the file that a flag names, at most 64 MB. If ctx ends, it
+// returns ctx's error.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	const most = 64 << 20
 	return Interruptible(ctx, func() ([]byte, error) {
@@ -56,7 +58,8 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	})
 }
 
-// CheckJobs returns an error if jobs, the number of texts in work at once, is not from 1 to 4096.
+// CheckJobs returns an error if jobs, the number of texts in work at once, is
+// not from 1 to 4096.
 func CheckJobs(jobs int) error {
 	const most = 4096
 	if jobs < 1 || jobs > most {

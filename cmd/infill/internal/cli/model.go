@@ -51,11 +51,13 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 
 // ModelNames returns the names of the models in the store.
 func ModelNames() (names []string) {
-	if store, err := models.DefaultStore(); err == nil {
-		entries, _ := store.List() // if the store cannot be read, offer nothing
-		for _, e := range entries {
-			names = append(names, e.Name)
-		}
+	store, err := models.DefaultStore()
+	if err != nil {
+		return nil
+	}
+	entries, _ := store.List() // if the store cannot be read, offer nothing
+	for _, e := range entries {
+		names = append(names, e.Name)
 	}
 	return slices.Compact(names)
 }
@@ -83,10 +85,11 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 		Model: o.Model, Device: o.Device, Threads: o.Threads,
 		FindLibrary: func(ctx context.Context) (string, error) {
 			path, err := lm.LocateLibrary(ctx, o.Device, FetchProgress(s, o.Quiet))
-			if err == nil {
-				o.Note(s, "onnxruntime library %s", path)
+			if err != nil {
+				return "", err
 			}
-			return path, err
+			o.Note(s, "onnxruntime library %s", path)
+			return path, nil
 		},
 		Loaded: func(m infill.Model) {
 			o.Note(s, "model %s, sha256 %s, onnxruntime %s on %s", m.Name, m.SHA256, m.Runtime, m.Device)

@@ -23,20 +23,24 @@ import (
 // Formats returns the names of the formats of a result.
 func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 
-// Form says how to write results as CSV, and as text for a terminal of width columns (0 if it is no terminal).
+// Form says how to write results as CSV, and as text for a terminal of width
+// columns (0 if it is no terminal).
 type Form[T any] struct {
-	// Columns returns the columns of the CSV, given the first result. Table returns the lines of one result.
+	// Columns returns the columns of the CSV, given the first result. Table
+	// returns the lines of one result.
 	Columns func(first T) []string
 	Table   func(id json.RawMessage, v T) ([]object.Object, error)
 	Text    func(v T, width int) string
-	// Heading stands above results that are one line each. It is "" for longer results, between which are blank lines.
+	// Heading stands above results that are one line each. It is "" for longer
+	// results, between which are blank lines.
 	Heading string
-	// Lines returns the lines of a result in the formats lines and words; nil if the command lacks these formats.
+	// Lines returns the lines of a result in the formats lines and words; nil
+	// if the command lacks these formats.
 	Lines func(v T) []string
 }
 
-// Printer writes results one by one, in the given format. Each result is one write, so that a reader never sees half a
-// result.
+// Printer writes results one by one, in the given format. Each result is one
+// write, so that a reader never sees half a result.
 type Printer[T any] struct {
 	Form[T]
 	Format  string
@@ -106,7 +110,8 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	return err
 }
 
-// Whole returns err. If err is not nil, it first ends the output, so that the results before the error stay whole.
+// Whole returns err. If err is not nil, it first ends the output, so that the
+// results before the error stay whole.
 func (p *Printer[T]) Whole(err error) error {
 	if err != nil && p.Results > 0 {
 		_ = p.End() // err matters more than an error of End
@@ -150,19 +155,21 @@ func WriteCSV(w io.Writer, rows [][]string) error {
 	return err
 }
 
-// slotStyle is the style of slots and fills. restStyle is the style of the text around results.
+// slotStyle is the style of slots and fills. restStyle is the style of the
+// text around results.
 func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
 func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
 
-// These are lengths in characters: the longest text that is shown whole, and how much of a longer text is shown on
-// either side of a blank.
+// These are lengths in characters: the longest text that is shown whole, and
+// how much of a longer text is shown on either side of a blank.
 const (
 	shownWhole = 300
 	shownSide  = 60
 )
 
-// Mark styles the given byte ranges of a text. It shortens a long text to the parts near these, with "…" for all
-// others. The text is checked input, or comes from the tokenizer: its only control characters are white space, and
+// Mark styles the given byte ranges of a text. It shortens a long text to the
+// parts near these, with "…" for all others. The text is checked input, or
+// comes from the tokenizer: its only control characters are white space, and
 // characters that reorder text, which inOrder escapes. Line breaks stay.
 func Mark(text string, spans [][2]int) string {
 	long := len(spans) > 0 && utf8.RuneCountInString(text) > shownWhole
@@ -183,14 +190,17 @@ func Mark(text string, spans [][2]int) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ").Replace(b.String())
 }
 
-// shortened returns the first and last characters of text, cut between words, with "…" for the middle between them.
+// shortened returns the first and last characters of text, cut between words,
+// with "…" for the middle between them.
 func shortened(text string, first, last int) string {
 	runes := []rune(text)
 	if len(runes) <= first+last {
 		return text
 	}
-	head, tail := string(runes[:first]), string(runes[len(runes)-last:])
-	if at := strings.LastIndexFunc(head, unicode.IsSpace); at > 0 {
+	head := string(runes[:first])
+	tail := string(runes[len(runes)-last:])
+	at := strings.LastIndexFunc(head, unicode.IsSpace)
+	if at > 0 {
 		head = head[:at] + " "
 	}
 	if at := strings.IndexFunc(tail, unicode.IsSpace); at >= 0 {
@@ -202,7 +212,8 @@ func shortened(text string, first, last int) string {
 	return head + "… " + strings.TrimLeftFunc(tail, unicode.IsSpace)
 }
 
-// Wrap breaks text into lines of width columns, at spaces and after the characters in breaks. 0 breaks nothing.
+// Wrap breaks text into lines of width columns, at spaces and after the
+// characters in breaks. 0 breaks nothing.
 func Wrap(text string, width int, breaks string) string {
 	if width == 0 {
 		return text
@@ -229,8 +240,9 @@ func Counted[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// RenderTable formats a table. The column with the index text is aligned to the left, and wrapped if the terminal is
-// too narrow. All others hold numbers and are aligned to the right. If text is negative, all columns are aligned to the
+// RenderTable formats a table. The column with the index text is aligned to the
+// left, and wrapped if the terminal is too narrow. All others hold numbers and
+// are aligned to the right. If text is negative, all columns are aligned to the
 // left. A cell may have several lines.
 func RenderTable(width int, headers []string, rows [][]string, text int) string {
 	const gap = 2

@@ -21,8 +21,8 @@ func TestEmptyArray(t *testing.T) {
 	}
 }
 
-// What would have a terminal write in another order is shown as an escape, in fills, tables and messages; programs get
-// it as it is.
+// What would have a terminal write in another order is shown as an escape, in
+// fills, tables and messages; programs get it as it is.
 func TestReordering(t *testing.T) {
 	const text = "a \u202eb\u2066c \u200f [MASK]"
 	const shown = `a \u202eb\u2066c` + " \u200f [MASK]"

@@ -15,16 +15,19 @@ import (
 )
 
 const (
-	// patience is the time before a run shows a bar, because a bar that only flickers disturbs.
+	// patience is the time before a run shows a bar, because a bar that only
+	// flickers disturbs.
 	patience = 700 * time.Millisecond
-	// pause is the time between two lines about a long run, if there is no terminal for a bar.
+	// pause is the time between two lines about a long run, if there is no
+	// terminal for a bar.
 	pause = time.Minute
 
 	barWidth = 10 // columns of the bar itself
 )
 
-// Bar shows the progress of a command as a bar if standard error is a terminal. Otherwise, as in a batch system's log,
-// it prints a line a minute if lines are wanted. A quiet Bar shows nothing. Several goroutines may use it.
+// Bar shows the progress of a command as a bar if standard error is a terminal.
+// Otherwise, as in a batch system's log, it prints a line a minute if lines are
+// wanted. A quiet Bar shows nothing. Several goroutines may use it.
 type Bar struct {
 	lock  sync.Mutex
 	out   io.Writer // the terminal, or nil if there is none
@@ -47,7 +50,8 @@ func NewBar(s *terminal.Streams, quiet, lines bool) *Bar {
 	return b
 }
 
-// Tell shows that done of total is done. describe returns a line about the state of the run.
+// Tell shows that done of total is done. describe returns a line about the
+// state of the run.
 func (b *Bar) Tell(done, total int64, describe func() string) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -64,12 +68,15 @@ func (b *Bar) Tell(done, total int64, describe func() string) {
 			progressbar.OptionSetWidth(barWidth), progressbar.OptionSetPredictTime(false))
 	}
 	columns := 80
-	if f, ok := b.out.(*os.File); ok { // the user may have resized it
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+	f, ok := b.out.(*os.File)
+	if ok { // the user may have resized it
+		width, _, err := term.GetSize(int(f.Fd()))
+		if err == nil && width > 0 {
 			columns = width
 		}
 	}
-	// The terminal would break a longer line, and each update would appear below the last.
+	// The terminal would break a longer line, and each update would
+	// appear below the last.
 	b.drawn.Describe(ansi.Truncate(describe(), max(0, columns-barWidth-len(" 100% ||  ")), "…"))
 	// If the bar cannot be drawn, the run continues.
 	_ = b.drawn.Set64(done)

@@ -55,7 +55,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, preset: eval.Presets()[0], Jobs: 1, table: table{streams: s}}
 	var samplers string
 	var err error
-	if c.config, c.base, samplers, err = eval.Preset(c.preset); err != nil {
+	c.config, c.base, samplers, err = eval.Preset(c.preset)
+	if err != nil {
 		panic(err) // never happens, as Presets lists only presets
 	}
 	c.Fraction = c.config.Select.Mask.Fraction
@@ -91,14 +92,16 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// preset sets *to to from, the preset's value, unless the user gave the flag with that name.
+// preset sets *to to from, the preset's value, unless the user gave the
+// flag with that name.
 func preset[T any](flags *pflag.FlagSet, name string, to *T, from T) {
 	if !flags.Changed(name) {
 		*to = from
 	}
 }
 
-// settle takes the values of the preset for flags that the user did not give, and checks all flags.
+// settle takes the values of the preset for flags that the user did not give,
+// and checks all flags.
 func (c *command) settle(flags *pflag.FlagSet) error {
 	if err := c.model.Validate(); err != nil {
 		return err
@@ -114,7 +117,9 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 		preset(flags, "tokenisation", &c.config.Metrics.Tokenisation, of.Metrics.Tokenisation)
 		c.base = append(base, c.base...)
 		preset(flags, "samplers", &c.samplers, []string{samplers})
-		c.config.Preset, c.config.Select.Mask, c.config.Select.Markers = c.preset, of.Select.Mask, of.Select.Markers
+		c.config.Preset = c.preset
+		c.config.Select.Mask = of.Select.Mask
+		c.config.Select.Markers = of.Select.Markers
 	}
 	for _, pair := range [][2]string{{"slots", "mask-fraction"}, {"models", "model"}} {
 		if flags.Changed(pair[0]) && flags.Changed(pair[1]) {
@@ -124,9 +129,11 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 	mask := &c.config.Select.Mask
 	switch {
 	case flags.Changed("slots"):
-		mask.Count, mask.Fraction = c.Slots, 0
+		mask.Count = c.Slots
+		mask.Fraction = 0
 	case flags.Changed("mask-fraction"):
-		mask.Count, mask.Fraction = 0, c.Fraction
+		mask.Count = 0
+		mask.Fraction = c.Fraction
 	}
 	if err := cli.CheckJobs(c.Jobs); err != nil {
 		return err
@@ -135,7 +142,8 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 		c.Models = []string{c.model.Model}
 	}
 	var err error
-	if c.config.Samplers, err = eval.ParseVariants(strings.Join(c.samplers, ","), c.base); err != nil {
+	c.config.Samplers, err = eval.ParseVariants(strings.Join(c.samplers, ","), c.base)
+	if err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}
 	}
 	c.Out = cmp.Or(c.Out, "eval-"+c.preset)
@@ -173,7 +181,8 @@ func (c *command) openCorpora() (list []*corpus.Corpus, err error) {
 		for _, line := range read.LeftOut() {
 			c.model.Warn(c.streams, "corpus %s: %s", read.Name, line)
 		}
-		if read.Path, err = filepath.Abs(of.File); err != nil {
+		read.Path, err = filepath.Abs(of.File)
+		if err != nil {
 			return nil, err
 		}
 		read.Reference = i >= len(c.corpora.List)
@@ -203,7 +212,8 @@ func (c *command) run(ctx context.Context) error {
 		Dir: c.Out, Config: c.config, Models: fillers, Corpora: corpora,
 		Threads: cmp.Or(c.model.Threads, runtime.GOMAXPROCS(0)), Device: c.model.Device, Jobs: c.Jobs,
 		Observe: func(step eval.Progress) {
-			// A fill counts as a thousand units, so that the bar also moves during a fill.
+			// A fill counts as a thousand units, so that the bar also
+			// moves during a fill.
 			const unit = 1000
 			done := step.Done*unit + unit*step.Step/max(1, step.Steps)
 			bar.Tell(int64(done), int64(step.Total*unit), func() string { return describe(step, len(fillers)) })
@@ -242,12 +252,14 @@ func (t *table) register(cmd *cobra.Command) {
 		"score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
-// print prints a table of the results. Below a table as text, it names dir, the folder with all results.
+// print prints a table of the results. Below a table as text, it names dir, the
+// folder with all results.
 func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	for _, w := range r.Warnings {
 		cli.Warn(t.streams, quiet, "%s", w)
 	}
-	of, width := r.Table(t.set), t.streams.Width
+	of := r.Table(t.set)
+	width := t.streams.Width
 	var text strings.Builder
 	switch t.format {
 	case "json":
@@ -263,7 +275,8 @@ func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	return err
 }
 
-// blocks cuts a table into blocks that fit width, each with the first column. If width is 0, there is one block.
+// blocks cuts a table into blocks that fit width, each with the first column.
+// If width is 0, there is one block.
 func blocks(grid [][]string, width int) (list [][][]string) {
 	widest := func(column int) int {
 		const gap = 2
@@ -275,7 +288,8 @@ func blocks(grid [][]string, width int) (list [][][]string) {
 	}
 	columns := len(grid[0])
 	for from := 1; from < columns; {
-		to, total := from+1, widest(0)+widest(from)
+		to := from + 1
+		total := widest(0) + widest(from)
 		for to < columns && (width == 0 || total+widest(to) <= width) {
 			total += widest(to)
 			to++
@@ -291,7 +305,8 @@ func blocks(grid [][]string, width int) (list [][][]string) {
 }
 
 func newShowCmd(s *terminal.Streams) *cobra.Command {
-	quiet, table := false, table{streams: s}
+	quiet := false
+	table := table{streams: s}
 	cmd := &cobra.Command{
 		Use:   "show DIR",
 		Short: "Print the table of a run that is done",

@@ -10,7 +10,8 @@ import (
 	"infill/internal/eval"
 )
 
-// A table is cut into blocks that fit the terminal, each with the names of the methods. Markdown has all in one row.
+// A table is cut into blocks that fit the terminal, each with the names of the
+// methods. Markdown has all in one row.
 func TestBlocks(t *testing.T) {
 	grid := [][]string{{"method"}, {"gibbs"}, {"d|mala"}}
 	for i := range 9 {

@@ -115,7 +115,8 @@ func (c *command) run(ctx context.Context) (err error) {
 	}
 	return p.Whole(cli.Each(ctx, &c.input, c.model.Quiet,
 		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
-		// Templates of one slot have few rows and share calls. Larger templates would only delay earlier results.
+		// Templates of one slot have few rows and share calls. Larger templates
+		// would only delay earlier results.
 		func(plan *infill.Plan) bool { return plan.Slots() > 1 }, p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			if plan.Slots() > manySlots {
@@ -131,7 +132,8 @@ func (c *command) run(ctx context.Context) (err error) {
 					return errors.Join(err, p.Print(e.ID, result), p.End())
 				}
 				for i, w := range result.Warnings {
-					if more := len(result.Warnings) - i; i == manyWarnings {
+					more := len(result.Warnings) - i
+					if i == manyWarnings {
 						w = fmt.Sprintf("and %d more; --format json lists all", more)
 					}
 					if i <= manyWarnings {
@@ -164,7 +166,8 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	if err == nil {
 		return plan, nil
 	}
-	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
+	meant, _ := tokenize.MeantBlank(r.Template)
+	if errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
 		err = fmt.Errorf("%w, or give --blank %q", err, meant)
 	}
 	switch {
@@ -198,8 +201,9 @@ func (c *command) read(e cli.Entry) (infill.Request, error) {
 	return r, nil
 }
 
-// form returns how to print results. The CSV has columns for the argument with most blanks. For standard input, the
-// first template decides the number of columns.
+// form returns how to print results. The CSV has columns for the argument
+// with most blanks. For standard input, the first template decides the
+// number of columns.
 func (c *command) form() cli.Form[*infill.Result] {
 	most := 0
 	for _, text := range c.input.Texts {
@@ -226,15 +230,18 @@ const (
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d tokens to fill: the time grows with the square of their number", p.Slots())
 	rows, _ := p.Cost()
-	if _, chains := p.Request.Method.(infill.Chains); rows > 0 && !chains {
+	_, chains := p.Request.Method.(infill.Chains)
+	if rows > 0 && !chains {
 		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far"
 }
 
-// misspelt returns a hint if a template seems to be a file or a mistyped command, else "".
+// misspelt returns a hint if a template seems to be a file or a mistyped
+// command, else "".
 func misspelt(root *cobra.Command, template string) string {
-	if info, err := os.Stat(template); err == nil && info.Mode().IsRegular() {
+	info, err := os.Stat(template)
+	if err == nil && info.Mode().IsRegular() {
 		return "to read templates from a file, one a line: infill < " + template
 	}
 	if template == "" || strings.ContainsAny(template, " []") {

@@ -23,8 +23,9 @@ func pointer(x float64) *float64 { return &x }
 
 func seedOf(n uint64) *uint64 { return &n }
 
-// results are examples for the printers: wide runes, a fill at the very start, one of two words, a text longer than a
-// terminal, a sampler without acceptance, a single chain.
+// results are examples for the printers: wide runes, a fill at the very start,
+// one of two words, a text longer than a terminal, a sampler without
+// acceptance, a single chain.
 func results() []*infill.Result {
 	long := "日本語 [MASK] and then, after a very long while that nobody had thought possible, they [MASK:2] the old " +
 		"house near the river"
@@ -114,7 +115,8 @@ func results() []*infill.Result {
 	}
 }
 
-// TestFillGoldens compares results in every form with stored ones, also on a narrow terminal; -update writes them.
+// TestFillGoldens compares results in every form with stored ones, also on a
+// narrow terminal; -update writes them.
 func TestFillGoldens(t *testing.T) {
 	for _, c := range []struct {
 		name, format string

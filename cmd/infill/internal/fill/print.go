@@ -13,7 +13,8 @@ import (
 	"infill/internal/object"
 )
 
-// resultForm returns how to print results. CSV has infill run's columns, for at least as many blanks as blanks says.
+// resultForm returns how to print results. CSV has infill run's columns, for at
+// least as many blanks as blanks says.
 func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	return cli.Form[*infill.Result]{
 		Columns: func(first *infill.Result) []string {
@@ -36,7 +37,8 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 	}
 }
 
-// resultText returns the template, a table of its fills, the likeliest words of each blank, and how they were found.
+// resultText returns the template, a table of its fills, the likeliest words of
+// each blank, and how they were found.
 func resultText(r *infill.Result, width int, verbose bool) string {
 	var headers []string
 	var cells []func(f infill.Fill) string
@@ -47,7 +49,8 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	}
 	// On a narrow terminal, the text needs the room of some numbers.
 	narrow := width > 0 && width < 60
-	chains, draws := r.Stats.Chains != nil, r.Method == infill.MethodDraws
+	chains := r.Stats.Chains != nil
+	draws := r.Method == infill.MethodDraws
 	has := func(number func(f infill.Fill) bool) bool { return slices.ContainsFunc(r.Fills, number) }
 	shares := !chains && has(func(f infill.Fill) bool { return f.Share != nil })
 	diagnosed := !narrow && has(func(f infill.Fill) bool { return f.SplitRHat != nil })
@@ -78,7 +81,8 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		cli.Notes(width, footer(r, verbose)...)
 }
 
-// alone returns the likeliest words of each blank by itself. It returns "" for one blank, as the fills list its words.
+// alone returns the likeliest words of each blank by itself. It returns "" for
+// one blank, as the fills list its words.
 func alone(r *infill.Result, width int) string {
 	if len(r.Alone) < 2 {
 		return ""
@@ -120,7 +124,8 @@ func rHat(x *float64) string {
 	return optional("%.2f", x)
 }
 
-// share formats a fill's share of the draws. If withError is true, it adds the standard error, or else the interval.
+// share formats a fill's share of the draws. If withError is true, it adds the
+// standard error, or else the interval.
 func share(f infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:
@@ -148,7 +153,8 @@ func searchFooter(r *infill.Result) string {
 	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, infill.AtMost(*r.LeftOutAtMost))
 }
 
-// footer returns lines on how a result was found and at what cost. If verbose is true, they say how chains moved.
+// footer returns lines on how a result was found and at what cost. If verbose
+// is true, they say how chains moved.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string
@@ -167,7 +173,8 @@ func footer(r *infill.Result, verbose bool) []string {
 		if c.WarmUp.Steps > 0 {
 			how += fmt.Sprintf(", the first %d left out", c.WarmUp.Steps)
 		}
-		if lines = append(lines, how+"; "+cost); verbose {
+		lines = append(lines, how+"; "+cost)
+		if verbose {
 			lines = append(lines, chainsNote(s))
 		}
 		return lines

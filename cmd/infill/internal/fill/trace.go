@@ -10,8 +10,9 @@ import (
 	"infill/infill"
 )
 
-// trace writes the states of chains to a new CSV file: a row for each chain at each step, from step 0, its start. U is
-// in nats, or NaN if the sampler does not compute it.
+// trace writes the states of chains to a new CSV file: a row for each chain
+// at each step, from step 0, its start. U is in nats, or NaN if the sampler
+// does not compute it.
 type trace struct {
 	file *os.File
 	rows *csv.Writer

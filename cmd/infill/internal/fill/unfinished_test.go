@@ -13,7 +13,8 @@ import (
 	"infill/infill"
 )
 
-// A command that ends early leaves the JSON of what it printed whole, and prints nothing where it printed nothing.
+// A command that ends early leaves the JSON of what it printed whole, and
+// prints nothing where it printed nothing.
 func TestWhole(t *testing.T) {
 	var out bytes.Buffer
 	p := &cli.Printer[int]{Format: "json", Streams: &terminal.Streams{Out: &out}}
@@ -32,8 +33,9 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// An interrupted fill prints what was found by then in every format, marked as unfinished, and JSON stays whole: of the
-// default with probabilities or without, and of chains.
+// An interrupted fill prints what was found by then in every format, marked as
+// unfinished, and JSON stays whole: of the default with probabilities or
+// without, and of chains.
 func TestInterruptedFormats(t *testing.T) {
 	p := 0.25
 	const why = "unfinished: interrupted at step 3 of 50"

@@ -38,7 +38,8 @@ type command struct {
 	options    metrics.Options
 }
 
-// presets lists the presets, of which "none" changes no flag. formats lists the formats of the result.
+// presets lists the presets, of which "none" changes no flag. formats lists the
+// formats of the result.
 var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "csv"}
 
 // NewCmd returns the command infill metrics.
@@ -121,7 +122,8 @@ func (c *command) run(ctx context.Context) error {
 		of[w.Message] = strings.TrimPrefix(of[w.Message]+", "+w.Score, ", ")
 	}
 	for _, w := range report.Warnings {
-		if names, ok := of[w.Message]; ok {
+		names, ok := of[w.Message]
+		if ok {
 			cli.Warn(c.streams, c.quiet, "%s", strings.TrimPrefix(names+": "+w.Message, ": "))
 			delete(of, w.Message)
 		}
@@ -142,7 +144,8 @@ type texts struct {
 }
 
 func (c *command) readAll() (in texts, err error) {
-	if in.text, err = c.read(); err != nil {
+	in.text, err = c.read()
+	if err != nil {
 		return in, err
 	}
 	for _, r := range c.references.List {
@@ -172,7 +175,8 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 	defer in.Close()
 	wrong := func(err error) error { return cli.Usagef("text (%s): %w", nameOf(c.file), err) }
 	if printed(c.file) {
-		if h, err = readResults(in); err != nil {
+		h, err = readResults(in)
+		if err != nil {
 			return h, &cli.UsageError{Err: wrong(err),
 				Hint: "a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json"}
 		}
@@ -181,12 +185,10 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 	blank := 0
 	for lines := batch.NewReader(in, "text", "text"); ; {
 		line, err := lines.Next()
-		if err == nil {
-			err = line.Err
-		}
 		if err == io.EOF {
 			break
 		}
+		err = cmp.Or(err, line.Err)
 		if err != nil {
 			return h, wrong(fmt.Errorf("line %d: %w", len(h.Sentences)+blank+1, err))
 		}
@@ -214,12 +216,14 @@ func ending(file string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(file), ".gz"), ".zst"))
 }
 
-// printed reports whether a file's name says that it has results which infill printed as JSON.
+// printed reports whether a file's name says that it has results which infill
+// printed as JSON.
 func printed(file string) bool {
 	return slices.Contains([]string{".jsonl", ".ndjson", ".json"}, ending(file))
 }
 
-// open opens a file as lines of sentences, or, if printed(file), as results of infill. what names the text in errors.
+// open opens a file as lines of sentences, or, if printed(file), as results of
+// infill. what names the text in errors.
 func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	switch {
 	case file == "-":
@@ -238,7 +242,8 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 		}
 		return io.NopCloser(strings.NewReader(lines.String())), nil
 	}
-	if in, err = batch.Open(file); err != nil {
+	in, err = batch.Open(file)
+	if err != nil {
 		return nil, cli.Usagef("%s: %w", what, err)
 	}
 	return in, nil
@@ -276,8 +281,9 @@ func printedFills(result []byte, number int) (fills []printedFill, err error) {
 	return fills, nil
 }
 
-// readResults reads the results that infill prints as JSON, one a line or all in one list. It counts each result as a
-// prompt, because the samples of one result depend on each other.
+// readResults reads the results that infill prints as JSON, one a line or all
+// in one list. It counts each result as a prompt, because the samples of one
+// result depend on each other.
 func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
 	h.Prompts = []string{}
 	text := bufio.NewReader(in)
@@ -331,7 +337,8 @@ func nameOf(file string) string {
 	return filepath.Base(file)
 }
 
-// decimalText formats a number for a table: with all digits if digits is negative, and as "" if it is undefined.
+// decimalText formats a number for a table: with all digits if digits is
+// negative, and as "" if it is undefined.
 func decimalText(v metrics.Value, digits int) string {
 	if !v.Defined() {
 		return ""
@@ -345,7 +352,9 @@ func decimalText(v metrics.Value, digits int) string {
 func printCSV(out io.Writer, r *metrics.Report) error {
 	rows := [][]string{{"metric", "reference", "n", "unit", "value", "low", "high", "signature"}}
 	for _, s := range r.Scores {
-		n, low, high := "", "", ""
+		n := ""
+		low := ""
+		high := ""
 		if s.N > 0 {
 			n = strconv.Itoa(s.N)
 		}
@@ -369,7 +378,8 @@ func (c *command) printText(r *metrics.Report) error {
 		row := []string{s.Title(), cmp.Or(decimalText(s.Value, 2), "not defined")}
 		if intervals {
 			text := ""
-			if i := s.Interval; i != nil && i.Low.Defined() {
+			i := s.Interval
+			if i != nil && i.Low.Defined() {
 				text = decimalText(i.Low, 2) + " to " + decimalText(i.High, 2)
 			}
 			row = append(row, text)

@@ -22,7 +22,8 @@ import (
 	"infill/models/hub"
 )
 
-// command holds the flags of infill models and its subcommands. Each subcommand defines only some of them.
+// command holds the flags of infill models and its subcommands. Each subcommand
+// defines only some of them.
 type command struct {
 	streams *terminal.Streams
 	store   *models.Store
@@ -36,7 +37,8 @@ type command struct {
 	positions       int
 }
 
-// NewCmd returns the command infill models with its subcommands, which manage the store of models.
+// NewCmd returns the command infill models with its subcommands, which manage
+// the store of models.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, format: "text"}
 	cmd := &cobra.Command{
@@ -95,7 +97,8 @@ func someNames(cmd *cobra.Command, args []string) error {
 // run returns a cobra function that opens the store and then runs do.
 func (c *command) run(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		if c.store, err = models.DefaultStore(); err != nil {
+		c.store, err = models.DefaultStore()
+		if err != nil {
 			return err
 		}
 		switch {
@@ -123,8 +126,8 @@ func (c *command) printPlaced(b *models.Bundle) error {
 		cli.BytesText(b.Manifest.Size()), b.Dir)
 }
 
-// entries returns the models with the given names, or all if there are no names. It reads only manifests, so that it
-// also finds a damaged model.
+// entries returns the models with the given names, or all if there are no
+// names. It reads only manifests, so that it also finds a damaged model.
 func (c *command) entries(names []string) (list []models.Entry, err error) {
 	if len(names) == 0 {
 		return c.store.List()
@@ -179,15 +182,18 @@ func (c *command) list(_ context.Context, names []string) error {
 		return err
 	}
 	chosen := models.DefaultName()
-	if entry, err := c.store.Find(chosen); err == nil {
+	entry, err := c.store.Find(chosen)
+	if err == nil {
 		chosen = entry.FullName()
 	}
 	facts := []modelFacts{}
-	headers, rows := []string{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}, [][]string{}
+	headers := []string{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}
+	rows := [][]string{}
 	for _, e := range entries {
 		f := modelFacts{Name: e.Name, Revision: e.Revision, Dir: e.Dir, BuiltIn: e.BuiltIn,
 			Default: e.FullName() == chosen, Manifest: e.Manifest}
-		revision, notes := fmt.Sprintf("%.12s", e.Revision), []string{}
+		revision := fmt.Sprintf("%.12s", e.Revision)
+		notes := []string{}
 		if f.BuiltIn {
 			notes = append(notes, "built in")
 		}
@@ -198,14 +204,17 @@ func (c *command) list(_ context.Context, names []string) error {
 			f.Problem = e.Problem.Error()
 			notes = append(notes, "damaged: "+f.Problem)
 		}
-		family, licence := "", ""
-		if m := e.Manifest; m != nil {
+		family := ""
+		licence := ""
+		m := e.Manifest
+		if m != nil {
 			family, licence, f.Size, f.SHA256 = m.Family, m.Licence, m.Size(), m.SHA256()
 			if m.Ref != "" {
 				revision += " (" + m.Ref + ")"
 			}
 		}
-		if content, err := os.ReadFile(filepath.Join(e.Dir, "config.json")); err == nil && json.Valid(content) {
+		content, err := os.ReadFile(filepath.Join(e.Dir, "config.json"))
+		if err == nil && json.Valid(content) {
 			f.Config = content
 		}
 		row := []string{e.Name, revision, family, sizeOf(e), licence, strings.Join(notes, ", ")}
@@ -234,9 +243,10 @@ func (c *command) pull(ctx context.Context, names []string) error {
 		o.Progress = cli.NewTransfer(bar, c.streams.Err)
 		bundle, err := c.store.Pull(ctx, name, o)
 		bar.Clear()
-		if err == nil {
-			err = c.printPlaced(bundle)
+		if err != nil {
+			return err
 		}
+		err = c.printPlaced(bundle)
 		if err != nil {
 			return err
 		}
@@ -314,7 +324,8 @@ func (c *command) importModel(ctx context.Context, args []string) error {
 	}
 	name := filepath.Base(path)
 	if graph {
-		if name = strings.TrimSuffix(name, ".onnx"); name == "model" {
+		name = strings.TrimSuffix(name, ".onnx")
+		if name == "model" {
 			name = filepath.Base(filepath.Dir(path))
 		}
 	}
@@ -331,7 +342,8 @@ func (c *command) importModel(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if i := bundle.Config.Imported; i != nil && i.NoGradient != "" {
+	i := bundle.Config.Imported
+	if i != nil && i.NoGradient != "" {
 		cli.Warn(c.streams, c.quiet, "the model has no gradient: %s; samplers without one work", i.NoGradient)
 	}
 	return c.printPlaced(bundle)

@@ -1,4 +1,5 @@
-// Package run has infill run and infill augment, which fill or change all texts of a file.
+// Package run has infill run and infill augment, which fill or change all
+// texts of a file.
 package run
 
 import (
@@ -28,7 +29,8 @@ type batchOptions struct {
 	cli.ModelOptions
 }
 
-// command makes a command. When it runs, it calls check, checks its own options, opens the model and passes it to take.
+// command makes a command. When it runs, it calls check, checks its own
+// options, opens the model and passes it to take.
 func (o *batchOptions) command(use, short string, check func() error,
 	take func(*infill.Filler)) *cobra.Command {
 	cmd := &cobra.Command{
@@ -116,7 +118,8 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	return tell(ctx, o.streams, o.Quiet, o.job.Shard, summary, err)
 }
 
-// tell prints the counts of a run, and returns err as an error that has the right exit code.
+// tell prints the counts of a run, and returns err as an error that has the
+// right exit code.
 func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary, err error) error {
 	var changed *journal.ChangedError
 	switch {
@@ -208,7 +211,8 @@ func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 			return cli.Describe(o.Check())
 		},
 		func(f *infill.Filler) {
-			o.Filler, o.Key = f, o.column
+			o.Filler = f
+			o.Key = o.column
 			o.job.Work = &o.Augment
 		})
 	cli.Bind(cmd, &o.Augment)

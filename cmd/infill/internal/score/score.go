@@ -79,9 +79,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 
 // readFiles replaces each argument that names a file by the records of the file.
 func (c *command) readFiles() error {
-	names, wanted := []string{"text"}, "one name"
+	names := []string{"text"}
+	wanted := "one name"
 	if c.pairs {
-		names, wanted = []string{"first", "second"}, "two names with a comma between them"
+		names = []string{"first", "second"}
+		wanted = "two names with a comma between them"
 	}
 	if c.columns == nil {
 		c.columns = names
@@ -176,7 +178,8 @@ func (r row) right() bool {
 	return len(r.scores) == 2 && r.scores[0].LogLikelihood > r.scores[1].LogLikelihood
 }
 
-// beside adds the user's columns to o. It gives the text the name that it had in the user's data.
+// beside adds the user's columns to o. It gives the text the name that it had
+// in the user's data.
 func (r row) beside(o object.Object) object.Object {
 	taken := func(name string) bool { return name != "text" && o.Get(name) != nil }
 	others, name := object.Beside(r.others, r.column, taken)
@@ -236,8 +239,9 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 		})
 }
 
-// tellVerdict prints how often the first text of a pair is the likelier, with the 95 % interval of the share. For CSV
-// and a list of JSON, whose form has no place for it, it prints to standard error.
+// tellVerdict prints how often the first text of a pair is the likelier, with
+// the 95 % interval of the share. For CSV and a list of JSON, whose form has no
+// place for it, it prints to standard error.
 func (c *command) tellVerdict(right, pairs int) (err error) {
 	share := float64(right) / float64(pairs)
 	low, high := metrics.Wilson(share, float64(pairs), 0.95)
@@ -258,8 +262,9 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 	return err
 }
 
-// table returns a line for a text or a pair, or for each token. Where minicons has a name for a column, the column has
-// this name: sequence_score, token_score, PLL_metric.
+// table returns a line for a text or a pair, or for each token. Where minicons
+// has a name for a column, the column has this name: sequence_score,
+// token_score, PLL_metric.
 func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err error) {
 	add := func(pairs ...any) {
 		line, failed := object.Pairs(pairs...)

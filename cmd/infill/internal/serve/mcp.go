@@ -62,8 +62,9 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 	return nil
 }
 
-// conversation is an MCP transport with a message on each line. The library's own transport stops at a line that is no
-// message, and rounds large ids. This one passes the library the text of the agent's id as the id of a call.
+// conversation is an MCP transport with a message on each line. The library's
+// own transport stops at a line that is no message, and rounds large ids. This
+// one passes the library the text of the agent's id as the id of a call.
 type conversation struct {
 	in    *bufio.Reader
 	ended context.Context
@@ -84,8 +85,9 @@ func (c *conversation) Connect(context.Context) (mcp.Connection, error) { return
 func (c *conversation) SessionID() string                               { return "" }
 func (c *conversation) Close() error                                    { c.end(); return nil }
 
-// Read returns the next message, and itself answers lines that are not messages. It returns the end of the input only
-// after all calls are answered, because the library writes no answers after that.
+// Read returns the next message, and itself answers lines that are not
+// messages. It returns the end of the input only after all calls are answered,
+// because the library writes no answers after that.
 func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		line, err := cli.Interruptible(c.ended, func() ([]byte, error) {
@@ -172,17 +174,21 @@ func (c *conversation) begin(id object.Value) error {
 	return nil
 }
 
-// Write writes an answer with the agent's own id, or null if there is none. A cancelled call gets no answer.
+// Write writes an answer with the agent's own id, or null if there is none. A
+// cancelled call gets no answer.
 func (c *conversation) Write(_ context.Context, message jsonrpc.Message) error {
 	var id json.RawMessage
-	if answer, ok := message.(*jsonrpc.Response); ok {
+	answer, ok := message.(*jsonrpc.Response)
+	if ok {
 		own, _ := answer.ID.Raw().(string)
-		if _, open := c.open.LoadAndDelete(own); open {
+		_, open := c.open.LoadAndDelete(own)
+		if open {
 			defer c.calls.Done()
 		} else if answer.ID.IsValid() {
 			return nil
 		}
-		id, answer.ID = json.RawMessage(cmp.Or(own, "null")), jsonrpc.ID{}
+		id = json.RawMessage(cmp.Or(own, "null"))
+		answer.ID = jsonrpc.ID{}
 	}
 	text, err := jsonrpc.EncodeMessage(message)
 	if err != nil {

@@ -62,8 +62,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// lift removes all limits that the user did not set, because the user of a pipe also started the program. It keeps
-// --max-requests, which only bounds memory.
+// lift removes all limits that the user did not set, because the user of a pipe
+// also started the program. It keeps --max-requests, which only bounds memory.
 func lift(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !strings.HasPrefix(f.Name, "max-") || f.Changed || f.Name == "max-requests" {
@@ -117,7 +117,8 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 		if err != nil {
 			return cli.Usagef("--token-file: %w", err)
 		}
-		if words := strings.Fields(string(text)); len(words) == 1 {
+		words := strings.Fields(string(text))
+		if len(words) == 1 {
 			c.token = words[0]
 		} else {
 			return cli.Usagef("--token-file: %s holds no token: write one line of letters and digits", c.TokenFile)
@@ -136,11 +137,13 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 // opened maps the names of models to the open models.
 type opened map[string]*infill.Filler
 
-// openAll opens the model o.Model, named by named if that is not "", and the models also. It returns all, and the name
-// of the first. It runs each model once, so that the first request need not wait, and a broken model fails now.
+// openAll opens the model o.Model, named by named if that is not "", and the
+// models also. It returns all, and the name of the first. It runs each model
+// once, so that the first request need not wait, and a broken model fails now.
 func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, named string,
 	also []string) (opened, string, error) {
-	all, first := opened{}, ""
+	all := opened{}
+	first := ""
 	for _, model := range append([]string{o.Model}, also...) {
 		o.Model = model
 		f, err := o.Open(s)
@@ -148,7 +151,8 @@ func openAll(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, named
 			return nil, "", errors.Join(err, all.close())
 		}
 		name := cmp.Or(named, f.Model().Name)
-		first, named = cmp.Or(first, name), ""
+		first = cmp.Or(first, name)
+		named = ""
 		if all[name] != nil {
 			return nil, "", errors.Join(cli.Usagef("two models are called %s: serve one of them", name), f.Close(),
 				all.close())
@@ -191,7 +195,8 @@ func (c *command) run(ctx context.Context) (err error) {
 		return handler.Pipe(ctx, c.streams.In, c.streams.Out)
 	}
 	server := handler.HTTPServer()
-	scheme, accept := "http", server.Serve
+	scheme := "http"
+	accept := server.Serve
 	if c.Certificate != "" {
 		certificate, unread := cli.ReadFile(ctx, c.Certificate)
 		key, err := cli.ReadFile(ctx, c.Key)
@@ -203,7 +208,8 @@ func (c *command) run(ctx context.Context) (err error) {
 			return cli.Usagef("--tls-cert: %w", err)
 		}
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-		scheme, accept = "https", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		scheme = "https"
+		accept = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package terminal holds the three streams of a command and the properties of the terminals behind them. Commands use
-// no other streams, so that tests can replace a terminal.
+// Package terminal holds the three streams of a command and the properties of
+// the terminals behind them. Commands use no other streams, so that tests can
+// replace a terminal.
 package terminal
 
 import (
@@ -12,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Streams are the input and outputs of a command. If all fields after the first three are zero, the streams are not
-// terminals.
+// Streams are the input and outputs of a command. If all fields after the first
+// three are zero, the streams are not terminals.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer // for the result and nothing else
@@ -21,7 +22,8 @@ type Streams struct {
 
 	InTerminal, OutTerminal, ErrTerminal bool
 
-	// Width is the number of columns of the terminal behind Out, or 0 if Out is no terminal.
+	// Width is the number of columns of the terminal behind Out, or 0 if
+	// Out is no terminal.
 	Width int
 	// Environment holds KEY=VALUE pairs, like os.Environ.
 	Environment []string
@@ -38,7 +40,8 @@ func System() *Streams {
 	}
 	if s.OutTerminal {
 		// If the width is unknown, lines are never wrapped.
-		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		width, _, err := term.GetSize(int(os.Stdout.Fd()))
+		if err == nil {
 			s.Width = width
 		}
 	}
@@ -48,15 +51,17 @@ func System() *Streams {
 // Getenv returns the value of a variable in Environment, or "" if it is not set.
 func (s *Streams) Getenv(name string) string {
 	for i := len(s.Environment) - 1; i >= 0; i-- {
-		if key, value, _ := strings.Cut(s.Environment[i], "="); key == name {
+		key, value, _ := strings.Cut(s.Environment[i], "=")
+		if key == name {
 			return value
 		}
 	}
 	return ""
 }
 
-// Colors returns the colours that Out can show. NO_COLOR (any value) removes colours and keeps bold on a terminal.
-// CLICOLOR_FORCE (any value except 0) keeps colours in a pipe; NO_COLOR overrides it.
+// Colors returns the colours that Out can show. NO_COLOR (any value) removes
+// colours and keeps bold on a terminal. CLICOLOR_FORCE (any value except 0)
+// keeps colours in a pipe; NO_COLOR overrides it.
 func (s *Streams) Colors() colorprofile.Profile {
 	noColor := s.Getenv("NO_COLOR") != ""
 	force := s.Getenv("CLICOLOR_FORCE")
@@ -70,7 +75,8 @@ func (s *Streams) Colors() colorprofile.Profile {
 	if !s.OutTerminal && !forced {
 		return colorprofile.NoTTY
 	}
-	// Any value except 0 forces colours. colorprofile expects a Boolean, and would overlook one such as "yes".
+	// Any value except 0 forces colours. colorprofile expects a Boolean, and
+	// would overlook one such as "yes".
 	return colorprofile.Env(append(s.Environment[:len(s.Environment):len(s.Environment)],
 		"NO_COLOR=", "CLICOLOR_FORCE="+strconv.FormatBool(forced)))
 }

@@ -60,7 +60,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// take checks the options and reads the argument: a folder is an evaluation, any other text a template.
+// take checks the options and reads the argument: a folder is an evaluation,
+// any other text a template.
 func (o *tuiOptions) take(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
@@ -76,7 +77,8 @@ func (o *tuiOptions) take(args []string) error {
 		return cli.Usagef("%d arguments: give one template, in quotes, or one folder", len(args))
 	}
 	text := args[0]
-	if info, err := os.Stat(text); err == nil && info.IsDir() {
+	info, err := os.Stat(text)
+	if err == nil && info.IsDir() {
 		o.config.Folder = text
 	} else if len(tokenize.BlankSpans(text, o.blank())) == 0 && !strings.ContainsAny(text, " [<") {
 		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", text),
@@ -96,14 +98,17 @@ func (o *tuiOptions) blank() string {
 	return g.Text()
 }
 
-// run shows the screen on the terminal of standard input and error. Standard output gets the picked fill.
+// run shows the screen on the terminal of standard input and error. Standard
+// output gets the picked fill.
 func run(ctx context.Context, o *tuiOptions) error {
-	s, c := o.streams, o.config
+	s := o.streams
+	c := o.config
 	if !s.InTerminal || !s.ErrTerminal || s.Getenv("TERM") == "dumb" {
 		return &cli.Failure{Err: errors.New("the screen needs a terminal for standard input and standard error"),
 			Hint: `infill "he had [MASK] me" needs none`}
 	}
-	// Download a missing library before the screen appears, so that the progress is visible.
+	// Download a missing library before the screen appears, so that the
+	// progress is visible.
 	if _, err := lm.LocateLibrary(ctx, o.Device, cli.FetchProgress(s, o.Quiet)); err != nil {
 		return err
 	}
@@ -111,7 +116,8 @@ func run(ctx context.Context, o *tuiOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
 
-	if c.Model = o.Model; c.Model == "" { // the screen shows the model's name
+	c.Model = o.Model
+	if c.Model == "" { // the screen shows the model's name
 		c.Model = models.DefaultName()
 	}
 	c.Models = cli.ModelNames()
