@@ -200,7 +200,7 @@ func TestConstraintErrors(t *testing.T) {
 				test.change(&o)
 			}
 			_, err := f.Fill(t.Context(), o.request(test.template), nil)
-			line, blame := Describe(err, Keys)
+			blame, line := Describe(err, Keys)
 			if err == nil || !strings.Contains(line.Error(), test.want) || strings.Contains(line.Error(), "\n") {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}

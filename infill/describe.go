@@ -32,9 +32,9 @@ var (
 	Keys  Door = func(option string) string { return option }
 )
 
-// Describe returns an error with the names of options as a door's users write
-// them, and what is to blame. All doors describe errors by it.
-func Describe(err error, door Door) (error, Blame) {
+// Describe returns what is to blame for an error, and the error with the names of
+// options as a door's users write them. All doors describe errors by it.
+func Describe(err error, door Door) (Blame, error) {
 	var option *OptionError
 	var constraint *ConstraintError
 	var input *tokenize.InputError
@@ -43,11 +43,11 @@ func Describe(err error, door Door) (error, Blame) {
 		place := strings.TrimSuffix(err.Error(), option.Error()) // such as "text 2: "
 		line := fmt.Errorf("%s%s: %s", place, door(option.Option), option.Reason)
 		if option.Misfit {
-			return line, BlameText
+			return BlameText, line
 		}
-		return line, BlameOptions
+		return BlameOptions, line
 	case errors.As(err, &constraint), errors.As(err, &input):
-		return err, BlameText
+		return BlameText, err
 	}
-	return err, BlameProgram
+	return BlameProgram, err
 }

@@ -49,7 +49,7 @@ func (d Draws) cost(p *Plan) (rows int, bytes float64) {
 	if rows > 0 {
 		kept = min(kept, 4*float64(rows)*vocabulary)
 	}
-	return rows, p.common() + kept + float64(d.Samples)*(bytesOfState+8*n)
+	return rows, p.common() + kept + float64(d.Samples)*2*(bytesOfState+8*n)
 }
 
 func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {

@@ -3,6 +3,7 @@ package infill
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -66,6 +67,51 @@ func TestUnwanted(t *testing.T) {
 		r, err := f.Fill(ctx, o.request("the [MASK] sat [MASK] on [MASK] the [MASK]"), nil)
 		if r != nil || !errors.Is(err, context.Canceled) || after > 0 {
 			t.Errorf("%s: a result: %v, error %v, %d calls afterwards", name, r != nil, err, after)
+		}
+	}
+}
+
+// TestMemory: a fill holds no more memory than its plan says, whatever the method.
+func TestMemory(t *testing.T) {
+	live := func() float64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	for name, change := range map[string]func(*asked){
+		"search": func(o *asked) { o.Budget.Rows = 3000 },
+		"draws":  func(o *asked) { o.Samples = 2000 },
+		"chains": func(o *asked) { c := newAskedChains("dmala"); c.Steps = 300; o.Chains, o.Samples = &c, 50 },
+		"Gibbs":  func(o *asked) { c := newAskedChains("gibbs"); c.Steps = 100; o.Chains, o.Samples = &c, 50 },
+	} {
+		f, model := newFake(t)
+		model.Bond = 0.1 // a flat law, so that the search stores many beginnings
+		o := asked{Fill: FillAny, Seed: 1, Top: 5}
+		change(&o)
+		plan, err := f.Plan(o.request("the [MASK] sat [MASK] on [MASK] the [MASK] [MASK]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, bytes := plan.Cost()
+		before := live()
+		most, calls := 0.0, 0
+		model.Before = func(context.Context) error {
+			calls++
+			if calls < 20 || calls%40 == 0 {
+				most = max(most, live()-before)
+			}
+			return nil
+		}
+		r, err := plan.Fill(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, live()-before)
+		runtime.KeepAlive(r)
+		t.Logf("%s: %.0f of %.0f bytes, %d calls", name, most, bytes, calls)
+		if most <= 0 || most > bytes {
+			t.Errorf("%s: %.0f bytes held after %d calls, at most %.0f were told", name, most, calls, bytes)
 		}
 	}
 }

@@ -315,6 +315,6 @@ func explain(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return ""
 	}
-	line, _ := infill.Describe(err, infill.Keys)
+	_, line := infill.Describe(err, infill.Keys)
 	return harmless(line.Error())
 }

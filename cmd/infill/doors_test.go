@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +159,55 @@ func TestDoors(t *testing.T) {
 				t.Errorf("%v by %s: %v %.300s", q, door, err, answer)
 			} else if diff := cmp.Diff(want, got); diff != "" || strings.Contains(answer, `"seed"`) {
 				t.Errorf("%v by %s, %s: %.300s", q, door, diff, answer)
+			}
+		}
+		if q.Slot == "" {
+			maskDoor(t, url, q.Template, r)
+		}
+	}
+}
+
+// maskDoor compares POST / with what each blank of a result holds by itself. A text that its answer cannot tell is
+// refused there.
+func maskDoor(t *testing.T, url, template string, r *infill.Result) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"inputs": template, "parameters": map[string]any{"top_k": 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Post(url+"/", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(template, "-") {
+		if answer.StatusCode != 422 || !strings.Contains(string(text), "POST /v1/fill") {
+			t.Errorf("%s by POST /: %d %.300s", template, answer.StatusCode, text)
+		}
+		return
+	}
+	type candidate struct {
+		Score float64
+		Token int
+	}
+	blanks := make([][]candidate, len(r.Alone))
+	if len(blanks) == 1 {
+		err = json.Unmarshal(text, &blanks[0])
+	} else {
+		err = json.Unmarshal(text, &blanks)
+	}
+	if err != nil {
+		t.Fatalf("%s by POST /: %v in %.300s", template, err, text)
+	}
+	for blank, values := range r.Alone {
+		for _, v := range values {
+			at := slices.IndexFunc(blanks[blank], func(c candidate) bool { return c.Token == v.TokenID })
+			if at < 0 || math.Abs(blanks[blank][at].Score-v.Probability) > 1e-9 {
+				t.Errorf("%s by POST /: blank %d holds %s with %v", template, blank+1, v.Text, v.Probability)
 			}
 		}
 	}

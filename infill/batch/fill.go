@@ -114,7 +114,7 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMes
 // rejected wraps err in a *RejectError if the template or an option of the record
 // is at fault, so that the run goes on.
 func rejected(err error) error {
-	line, blame := infill.Describe(err, infill.Keys)
+	blame, line := infill.Describe(err, infill.Keys)
 	if blame == infill.BlameProgram {
 		return err
 	}

@@ -343,7 +343,7 @@ var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 // that the client cannot mend, because the text may name files.
 func problem(ctx context.Context, err error) error {
 	var own *Problem
-	line, blame := infill.Describe(err, infill.Keys)
+	blame, line := infill.Describe(err, infill.Keys)
 	switch {
 	case err == nil:
 		return nil

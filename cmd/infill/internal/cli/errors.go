@@ -149,7 +149,7 @@ func Describe(err error) error {
 	if errors.As(err, &metric) {
 		return Usagef("--%s", metric.Error())
 	}
-	line, blame := infill.Describe(err, infill.Flags)
+	blame, line := infill.Describe(err, infill.Flags)
 	var input *tokenize.InputError
 	switch {
 	case blame == infill.BlameOptions:
@@ -163,7 +163,7 @@ func Describe(err error) error {
 // DescribeLine is Describe for a line of JSON, whose other lines are still done.
 // The error names the options of the line by the keys there.
 func DescribeLine(line object.Object, err error) error {
-	told, blame := infill.Describe(err, func(option string) string {
+	blame, told := infill.Describe(err, func(option string) string {
 		for _, f := range line {
 			known, ok := infill.Find(f.Key)
 			if ok && known.Name == option {

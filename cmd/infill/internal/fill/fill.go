@@ -172,7 +172,7 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	}
 	switch {
 	case e.Line == 0:
-		line, _ := infill.Describe(err, infill.Flags)
+		_, line := infill.Describe(err, infill.Flags)
 		return nil, &cli.UsageError{Err: line, Hint: misspelt(c.root, r.Template)}
 	case e.Of != nil: // the line's own options may be wrong
 		return nil, cli.DescribeLine(e.Of, err)
