@@ -3,10 +3,10 @@
 //
 //	p(θ) = w · Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
-// The products sum to one over all states: no normaliser is needed. The product
-// over the first slots of the order is an upper bound of the product of every
-// state that has these slots. search.go finds and proves the likeliest states,
-// and forward.go draws from laws.
+// w is the law's weight among several. The products sum to one over all states: no
+// normaliser is needed. The product over the first slots of the order is an upper
+// bound of the product of every state that has these slots. search.go finds and
+// proves the likeliest states, and forward.go draws from laws.
 //
 // For a masked language model, p is the exact likelihood of a state under the
 // order σ (see DUEL, arXiv 2603.01367).
@@ -37,8 +37,8 @@ type PartialTarget interface {
 	// PartialConditionals calls take once for each element i of asked, in any
 	// order and on the calling goroutine. logp holds
 	// log f(θ_Slot = v | the filled slots) for every category v. The
-	// probabilities of a slot sum to at most one. take must not keep logp after
-	// it returns.
+	// probabilities of a slot sum to at most one. Asked again, a conditional is
+	// the same in every bit. take must not keep logp after it returns.
 	PartialConditionals(ctx context.Context, asked []Partial, take func(i int, logp []float32)) error
 }
 
@@ -52,8 +52,8 @@ type Law struct {
 	// Choices returns the categories, ascending, that an open slot may take
 	// given the filled slots of a state: those that still lead to an allowed
 	// state. If Choices is nil, a slot may take every category. Choices narrows
-	// which states are found and drawn, and changes no probability. The caller
-	// must not change the slice.
+	// which states are found and drawn; no state's p depends on it. Search and
+	// Draw do not change the slice.
 	Choices func(state []int, slot int) []int
 }
 

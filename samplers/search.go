@@ -1,9 +1,9 @@
 // This file searches for the likeliest states of laws by the chain rule
 // (law.go), best first, with a proof.
 //
-// The search follows the beginning (tree.go) of the largest mass. It asks for
+// The search follows the beginning (tree.go) of the largest bound. It asks for
 // the conditional of the next slot, and makes the beginnings with that slot
-// filled, the likeliest first. The probability of a whole state is known when
+// filled one by one, the likeliest first. The probability of a whole state is known when
 // the state is reached. A state that was not reached has at most the largest
 // mass of the beginnings that still wait or were let go. When this is at most
 // the k-th largest probability found, the k states are proven to be the
@@ -31,11 +31,10 @@ const (
 	// mostWidth. Large rounds make better calls, and waste what the last of them
 	// did not need: so a short search has small ones.
 	leastWidth, mostWidth = 2, 32
-	// diveEvery is the number of conditionals for the best beginning of all, for
-	// every one conditional for the best beginning of some depth, each depth in
-	// turn. Without the latter, the search of a flat law of many slots would stay
-	// at short beginnings and find no state. Once k states are known, the search
-	// stops asking for the latter.
+	// After every diveEvery conditionals for the best beginning of all, one is for
+	// the best beginning of some number of open slots, each number in turn.
+	// Otherwise the search of a flat law of many slots would stay at short
+	// beginnings and find no state. This ends when k states are known.
 	diveEvery = 3
 )
 
@@ -58,9 +57,8 @@ type Search struct {
 	k      int
 	proven bool
 	asked  int // number of conditionals so far
-	dives  int
-	// hurried is set when room may suffice for only one state. beyond is how
-	// many conditionals the search may then ask for without room.
+	// hurried is set once room may suffice for only one state. beyond is how
+	// many conditionals the search may still ask for when there is no room.
 	hurried bool
 	beyond  int
 }
@@ -74,12 +72,13 @@ func NewSearch(laws []Law) (*Search, error) {
 	return &Search{laws: laws, tree: newTree(laws)}, nil
 }
 
-// Run searches until the k likeliest states are proven, until room returns 0,
-// or until ctx ends. room, if not nil, returns how many more conditionals Run
-// may ask for. If this number never suffices for a first state, Run exceeds it
-// by what is missing to the conditionals of one state. If that finds none, Run
-// ends without a state. A later Run continues the search. Run calls tell, if
-// not nil, after every round.
+// Run searches until the k likeliest states are proven, until room returns 0, or
+// until a target ends with ctx. room, if not nil, returns how many more
+// conditionals Run may ask for. To find a first state, a search exceeds this
+// number once, by at most the conditionals of one state. If that finds none, Run
+// ends without a state. Run also ends without a proof if what was let go could be
+// among the k likeliest. A later Run continues the search. Run calls tell, if not
+// nil, after every round.
 func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
 	if k < 1 {
 		return fmt.Errorf("%d states: ask for one at least", k)
@@ -89,6 +88,9 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 	for {
 		width, hurried := s.width(room)
 		s.gather(width, hurried)
+		if len(s.flight) == 0 && hurried && len(s.found) > 0 {
+			continue // the first state is there: take the usual way with what room is left
+		}
 		if len(s.flight) == 0 {
 			s.proven = s.tree.left() <= s.threshold()
 			return ctx.Err()
@@ -136,8 +138,8 @@ func (s *Search) width(room func() int) (width int, hurried bool) {
 	return 1, true
 }
 
-// threshold returns the k-th largest probability found: the search follows no
-// beginning whose bound is not larger.
+// threshold returns the k-th largest probability found. The search follows only
+// beginnings whose bound is larger.
 func (s *Search) threshold() float64 {
 	if len(s.found) < s.k {
 		return math.Inf(-1)
@@ -209,9 +211,9 @@ func (s *Search) queues(hurried bool) iter.Seq[*queue] {
 	if hurried {
 		return s.tree.nearest()
 	}
+	turn := s.asked / (diveEvery + 1)
 	if len(s.found) < s.k && s.asked%(diveEvery+1) == diveEvery {
-		s.dives++
-		return s.tree.leaving(s.dives % s.tree.slots())
+		return s.tree.leaving(turn % s.tree.slots())
 	}
 	return s.tree.all()
 }

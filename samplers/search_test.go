@@ -281,6 +281,41 @@ func TestSearchOfManySlots(t *testing.T) {
 	}
 }
 
+// TestSearchUsesItsRoom: a search that hurried to its first state goes on with the room that is left.
+func TestSearchUsesItsRoom(t *testing.T) {
+	const slots = 3
+	for room := slots; room < 12; room++ {
+		stream := rand.New(rand.NewPCG(uint64(room), 4))
+		target := &tables{categories: slices.Repeat([]int{30}, slots), rows: map[string][]float32{},
+			draw: func() float32 { return 1 + stream.Float32() }}
+		s, err := NewSearch([]Law{{Target: target, Order: ascending(slots)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Run(t.Context(), 5, func() int { return max(0, room-target.asked) }, nil)
+		if err != nil || target.asked != room || s.Len() < 5 || s.Proven() {
+			t.Errorf("%d of %d conditionals, %d found, proven %v, %v", target.asked, room, s.Len(), s.Proven(), err)
+		}
+	}
+}
+
+// TestShrink: of beginnings with equal bounds, the half goes, too, and what went is in the bound.
+func TestShrink(t *testing.T) {
+	for _, number := range []int{1, 2, 5, 8} {
+		target := &tables{categories: []int{2, 2}, rows: map[string][]float32{}}
+		laws := make([]Law, number)
+		for i := range laws {
+			laws[i] = Law{Target: target, Order: []int{0, 1}, LogWeight: -1}
+		}
+		tree := newTree(laws)
+		tree.shrink()
+		left := len(tree.fresh[2])
+		if left != number-number/2 || tree.left() != -1 || (number > 1) != (tree.cut == -1) {
+			t.Errorf("%d of %d beginnings stay, at most %v is left, %v was let go", left, number, tree.left(), tree.cut)
+		}
+	}
+}
+
 func TestSearchRefuses(t *testing.T) {
 	target := &tables{categories: []int{2, 2}}
 	for name, laws := range map[string][]Law{

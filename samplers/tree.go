@@ -46,8 +46,8 @@ type beginning struct {
 // slot returns the slot that the beginning's children fill.
 func (b *beginning) slot() int { return b.law.Order[b.depth] }
 
-// bound returns the log of the largest probability that a state below b can
-// have, of those that were not followed.
+// bound returns the log of the largest probability that a state below the
+// children of b that were not followed can have.
 func (b *beginning) bound() float64 {
 	switch {
 	case !b.known:
@@ -64,21 +64,24 @@ func (b *beginning) bound() float64 {
 func (b *beginning) asks() bool { return !b.known || b.next == len(b.categories) }
 
 // learn stores the likeliest categories of the conditional logp of b's next
-// slot: as many as a list has, or eight times as many as b had before.
+// slot: most of them, or eight times as many as b had before if that is more.
+// If logp is wrong, b stays as it was.
 func (b *beginning) learn(logp []float32, most int) error {
 	most = max(most, 8*len(b.categories))
 	choices := b.law.choices(b.state, b.slot(), len(logp))
 	likeliest := Likeliest(choices, logp, most)
-	b.categories = make([]int32, len(likeliest))
-	b.logp = make([]float32, len(likeliest))
+	categories := make([]int32, len(likeliest))
+	own := make([]float32, len(likeliest))
 	for i, category := range likeliest {
 		l := logp[category]
 		if l != l || l > 1e-3 {
 			return fmt.Errorf("slot %d: %w", b.slot(), errNoDistribution)
 		}
-		b.categories[i] = int32(category)
-		b.logp[i] = l
+		categories[i] = int32(category)
+		own[i] = min(l, 0) // rounding must not lift a child above its parent
 	}
+	b.categories = categories
+	b.logp = own
 	b.complete = len(likeliest) < most || len(choices) <= most
 	b.known = true
 	return nil
@@ -104,7 +107,7 @@ func (b *beginning) bytes() int { return 200 + 8*len(b.state) + 8*len(b.categori
 type tree struct {
 	// fresh has beginnings whose conditional is not known, and grown has those
 	// with children that were not followed. Both are by the number of open
-	// slots, and have nothing under 0.
+	// slots; the queues at index 0 stay empty.
 	fresh, grown []queue
 	stored, most int     // bytes of all beginnings, and how many there may be
 	cut          float64 // the largest bound of the beginnings that were let go
@@ -160,17 +163,29 @@ func (t *tree) shrink() {
 			keys = append(keys, e.key)
 		}
 	}
+	drop := len(keys) / 2
+	if drop == 0 {
+		return
+	}
 	slices.Sort(keys)
-	least := keys[len(keys)/2]
+	least := keys[drop] // of those that stay
+	below, _ := slices.BinarySearch(keys, least)
+	equal := drop - below // how many of the beginnings with this bound go, too
+	t.cut = max(t.cut, keys[drop-1])
 	t.stored = 0
 	for q := range t.all() {
-		*q = slices.DeleteFunc(*q, func(e queued) bool { return e.key < least })
+		*q = slices.DeleteFunc(*q, func(e queued) bool {
+			if e.key == least && equal > 0 {
+				equal--
+				return true
+			}
+			return e.key < least
+		})
 		heap.Init(q)
 		for _, e := range *q {
 			t.stored += e.beginning.bytes()
 		}
 	}
-	t.cut = max(t.cut, keys[len(keys)/2-1])
 }
 
 // all returns every queue.
@@ -184,8 +199,8 @@ func (t *tree) all() iter.Seq[*queue] {
 	}
 }
 
-// leaving returns the queues whose next beginnings leave a number of slots
-// open: it is below the number of slots.
+// leaving returns the queues that lead to a number of open slots: that of fresh
+// beginnings which leave as many, and that of grown ones whose children do.
 func (t *tree) leaving(open int) iter.Seq[*queue] {
 	return func(yield func(*queue) bool) {
 		if yield(&t.fresh[open]) {
