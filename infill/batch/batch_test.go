@@ -414,7 +414,11 @@ func TestRefuses(t *testing.T) {
 		"empty lines, tabs": {"in.tsv", "\r\n\r\n", "o.jsonl", nil,
 			"in.tsv: line 1 is empty: it must name the columns"},
 		"carriage returns": {"in.csv", "id,text\r1,a\r2,b\r", "o.jsonl", nil,
-			`in.csv has no column "text": its columns are "id", "text\r1", "a\r2", "b"`},
+			"in.csv: line 1 has a carriage return (CR) that ends no line: save the file with line feeds (LF)"},
+		"carriage returns, tabs": {"in.tsv", "id\ttext\r1\ta\r2\tb\r", "o.jsonl", nil,
+			"in.tsv: line 1 has a carriage return (CR) that ends no line: save the file with line feeds (LF)"},
+		"a carriage return below": {"in.csv", "id,text\n1,a\n2,b\r3,c\n", "o.jsonl", nil,
+			"in.csv: line 3 has a carriage return (CR) that ends no line"},
 		"no column": {"in.csv", "a,b\n1,2\n", "o.jsonl", nil,
 			`has no column "text": its columns are "a", "b"`},
 		"empty table": {"in.csv", "", "o.jsonl", nil, "in.csv: line 1 is empty: it must name the columns"},
@@ -707,7 +711,7 @@ func TestLines(t *testing.T) {
 		"one":               {"a", []string{"a"}},
 		"ended":             {"a\n", []string{"a"}},
 		"empty ones":        {"\n\na\n\n", []string{"", "", "a", ""}},
-		"carriage returns":  {"a\r\nb\r\r\n", []string{"a", "b\r"}},
+		"carriage returns":  {"a\r\nb\r\r\n", []string{"a", "long"}},
 		"longest":           {long + "\nb\n", []string{long, "b"}},
 		"longest, CR LF":    {long + "\r\nb", []string{long, "b"}},
 		"too long":          {long + "x\nb\n", []string{"long", "b"}},
@@ -732,5 +736,63 @@ func TestLines(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBytes: cells keep their bytes, line breaks included; a byte-order mark and zeros behind gzip are no content.
+func TestBytes(t *testing.T) {
+	read := func(name string, content []byte) (texts []string) {
+		t.Helper()
+		path := put(t, t.TempDir(), name, string(content))
+		records, err := Records(File{Path: path}, "text")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, r := range records {
+			if r.Err != nil {
+				t.Fatalf("%s: %v", name, r.Err)
+			}
+			text, err := r.Object.Text("text")
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, text)
+		}
+		return texts
+	}
+	packed := func(text string, behind ...byte) []byte {
+		var b bytes.Buffer
+		for _, member := range []string{text[:3], text[3:]} {
+			w := gzip.NewWriter(&b)
+			_, err := w.Write([]byte(member))
+			if err != nil || w.Close() != nil {
+				t.Fatal(err)
+			}
+		}
+		return append(b.Bytes(), behind...)
+	}
+	const cells = "id,text\r\n1,\"a\r\nb\rc\nd \"\"e\"\"\"\r\n2,f\r\n"
+	for name, c := range map[string]struct {
+		file string
+		text []byte
+		want []string
+	}{
+		"CSV":            {"in.csv", []byte(cells), []string{"a\r\nb\rc\nd \"e\"", "f"}},
+		"CSV, mark":      {"in.csv", []byte(byteOrderMark + cells), []string{"a\r\nb\rc\nd \"e\"", "f"}},
+		"TSV":            {"in.tsv", []byte("id\ttext\r\n1\t\"a\r\nb\"\r\n2\tf\r\n"), []string{"a\r\nb", "f"}},
+		"JSON lines":     {"in.jsonl", []byte("{\"text\": \r\"a\\r\\nb\"}\r\n"), []string{"a\r\nb"}},
+		"text, mark":     {"in.txt", []byte(byteOrderMark + "a\r\nb\n"), []string{"a", "b"}},
+		"gzip":           {"in.txt.gz", packed("a\nb\nc\n"), []string{"a", "b", "c"}},
+		"gzip and zeros": {"in.txt.gz", packed("a\nb\nc\n", 0, 0, 0, 0), []string{"a", "b", "c"}},
+	} {
+		got := read(c.file, c.text)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	path := put(t, t.TempDir(), "in.txt.gz", string(packed("a\nb\n", 0, 0, 7)))
+	_, err := Records(File{Path: path}, "text")
+	if err == nil || !strings.Contains(err.Error(), "cut off or damaged") {
+		t.Errorf("other bytes behind gzip: %v", err)
 	}
 }

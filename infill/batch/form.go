@@ -114,7 +114,7 @@ func (f File) unpack(file *os.File, to io.Writer) (_ io.ReadCloser, err error) {
 	r := io.TeeReader(file, to)
 	switch f.packed {
 	case ".gz":
-		r, err = gzip.NewReader(r)
+		r, err = newMembers(r)
 	case ".zst":
 		r, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	}

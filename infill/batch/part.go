@@ -398,8 +398,8 @@ func tableLine(form Form, cells []string) []byte {
 		return b.Bytes()
 	}
 	for i, cell := range cells {
-		read, open := cutTSV(cell)
-		if open || !slices.Equal(read, []string{cell}) || strings.Contains(cell, "\r") {
+		read, open, cr := cutTSV(cell)
+		if open || !slices.Equal(read, []string{cell}) || cr {
 			cells[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
 		}
 	}

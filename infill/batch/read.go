@@ -39,6 +39,7 @@ type Record struct {
 
 	raw   []byte   // the line without its line break, valid until the next line is read
 	cells []string // cells of a table's line, instead of raw
+	cr    bool     // whether a CR stands in a cell of TSV without quotes
 }
 
 // Reader reads the records of a text in one of the forms, in order. A wrong
@@ -73,6 +74,7 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	if form != formCSV {
 		s.lines = bufio.NewScanner(r)
 		s.lines.Buffer(nil, maxLine)
+		s.lines.Split(scanWhole)
 		return s
 	}
 	s.limit = &io.LimitedReader{R: r, N: maxLine}
@@ -81,9 +83,9 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	if string(mark) == byteOrderMark {
 		b.Discard(len(mark)) //nolint:errcheck // Peek has these bytes
 	}
-	s.table = csv.NewReader(b)
-	s.table.FieldsPerRecord = -1
 	start, _ := b.Peek(bufferSize)
+	s.table = csv.NewReader(newQuotedEnds(b))
+	s.table.FieldsPerRecord = -1
 	head, _, _ := strings.Cut(string(start), "\n")
 	if !strings.Contains(head, ",") && strings.Contains(head, ";") {
 		s.table.Comma = ';' // spreadsheets write ; in countries whose numbers have a comma
@@ -126,8 +128,10 @@ func (s *Reader) split() (r Record, err error) {
 			r.raw = bytes.TrimPrefix(r.raw, []byte(byteOrderMark))
 		}
 		if s.form == formTSV {
-			r.raw, r.cells = nil, s.tsv(string(r.raw))
+			r.cells, r.cr = s.tsv(string(r.raw))
+			r.raw = nil
 		}
+		r.raw = bytes.TrimSuffix(r.raw, []byte("\r"))
 	} else {
 		err = cmp.Or(s.lines.Err(), io.EOF)
 	}
@@ -154,10 +158,11 @@ func (s *Reader) split() (r Record, err error) {
 
 // tsv cuts a record of TSV into cells. A cell in quotes may have several lines.
 // If no following lines complete the record, the quote is an ordinary character
-// of the first line.
-func (s *Reader) tsv(line string) []string {
-	cells, open := cutTSV(line)
+// of the first line. cr reports whether a CR stands in a cell without quotes.
+func (s *Reader) tsv(line string) (cells []string, cr bool) {
+	cells, open, cr := cutTSV(withoutCR(line))
 	literal := cells
+	literalCR := cr
 	for n := 1; open && n < 1000; n++ { // a cell has at most 1000 lines
 		if len(s.ahead) < n {
 			if !s.lines.Scan() {
@@ -168,21 +173,25 @@ func (s *Reader) tsv(line string) []string {
 		if !strings.Contains(s.ahead[n-1], `"`) {
 			continue
 		}
-		cells, open = cutTSV(line + "\n" + strings.Join(s.ahead[:n], "\n"))
+		cells, open, cr = cutTSV(withoutCR(line + "\n" + strings.Join(s.ahead[:n], "\n")))
 		if !open && len(cells) == len(s.names) {
 			s.ahead = s.ahead[n:]
 			s.more = n
-			return cells
+			return cells, cr
 		}
 	}
-	return literal
+	return literal, literalCR
 }
+
+// withoutCR returns a line without the CR at its end.
+func withoutCR(line string) string { return strings.TrimSuffix(line, "\r") }
 
 // cutTSV cuts a text at tabs. A cell stands in quotes only if it holds tabs,
 // line breaks or quotes; its inner quotes are then doubled. All other quotes
 // are ordinary characters. open reports whether a cell begins with a quote that
-// does not end. cells is nil if a cell without quotes has several lines.
-func cutTSV(text string) (cells []string, open bool) {
+// does not end, and cr whether a cell without quotes has a CR. cells is nil if a
+// cell without quotes has several lines.
+func cutTSV(text string) (cells []string, open, cr bool) {
 	for {
 		end := 1
 		for end < len(text) && (text[end] != '"' || strings.HasPrefix(text[end:], `""`)) {
@@ -198,11 +207,13 @@ func cutTSV(text string) (cells []string, open bool) {
 			rest = text[min(end+2, len(text)):]
 			cell = strings.ReplaceAll(text[1:end], `""`, `"`)
 		case strings.Contains(cell, "\n"):
-			return nil, false
+			return nil, false, false
+		case strings.Contains(cell, "\r"):
+			cr = true
 		}
 		cells = append(cells, cell)
 		if !more {
-			return cells, open
+			return cells, open, cr
 		}
 		text = rest
 	}
@@ -220,6 +231,8 @@ func (s *Reader) parse(r *Record) (err error) {
 		r.Object, err = object.Parse([]byte(text))
 	case !utf8.ValidString(text):
 		return errors.New("the line is not valid UTF-8: save the file as UTF-8")
+	case r.cr || s.form == formText && strings.Contains(text, "\r"):
+		return carriageReturn(r.Line)
 	case s.form == formText:
 		r.Object = object.Object{{Key: s.column, Value: object.Quote(text)}}
 	case len(r.cells) != len(s.names):
@@ -270,6 +283,9 @@ func (s *Reader) readHeader() error {
 	}
 	if strings.TrimSpace(strings.Join(r.cells, "")) == "" {
 		return fmt.Errorf("%s: line 1 is empty: it must name the columns", s.of.Path)
+	}
+	if r.cr {
+		return fmt.Errorf("%s: %w", s.of.Path, carriageReturn(r.Line))
 	}
 	s.number = 0
 	s.names = r.cells
