@@ -86,6 +86,8 @@ func TestAugment(t *testing.T) { scripts(t, "augment") }
 
 func TestStrangers(t *testing.T) { scripts(t, "strangers") }
 
+func TestLines(t *testing.T) { scripts(t, "lines") }
+
 func TestScoreScripts(t *testing.T) { scripts(t, "score") }
 
 func TestSetupScripts(t *testing.T) { scripts(t, "library") }

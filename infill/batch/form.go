@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"infill/infill"
+	"infill/internal/lines"
 )
 
 // Form is a file format. A file in any form may be compressed by gzip
@@ -114,7 +115,7 @@ func (f File) unpack(file *os.File, to io.Writer) (_ io.ReadCloser, err error) {
 	r := io.TeeReader(file, to)
 	switch f.packed {
 	case ".gz":
-		r, err = newMembers(r)
+		r, err = lines.NewGzip(r)
 	case ".zst":
 		r, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"infill/infill"
+	"infill/internal/lines"
 	"infill/internal/object"
 	"infill/internal/regular"
 )
@@ -74,7 +75,7 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	if form != formCSV {
 		s.lines = bufio.NewScanner(r)
 		s.lines.Buffer(nil, maxLine)
-		s.lines.Split(scanWhole)
+		s.lines.Split(lines.Scan)
 		return s
 	}
 	s.limit = &io.LimitedReader{R: r, N: maxLine}
@@ -84,7 +85,7 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 		b.Discard(len(mark)) //nolint:errcheck // Peek has these bytes
 	}
 	start, _ := b.Peek(bufferSize)
-	s.table = csv.NewReader(newQuotedEnds(b))
+	s.table = csv.NewReader(lines.NewCSV(b))
 	s.table.FieldsPerRecord = -1
 	head, _, _ := strings.Cut(string(start), "\n")
 	if !strings.Contains(head, ",") && strings.Contains(head, ";") {
@@ -232,7 +233,7 @@ func (s *Reader) parse(r *Record) (err error) {
 	case !utf8.ValidString(text):
 		return errors.New("the line is not valid UTF-8: save the file as UTF-8")
 	case r.cr || s.form == formText && strings.Contains(text, "\r"):
-		return carriageReturn(r.Line)
+		return lines.ErrCarriageReturn
 	case s.form == formText:
 		r.Object = object.Object{{Key: s.column, Value: object.Quote(text)}}
 	case len(r.cells) != len(s.names):
@@ -285,7 +286,7 @@ func (s *Reader) readHeader() error {
 		return fmt.Errorf("%s: line 1 is empty: it must name the columns", s.of.Path)
 	}
 	if r.cr {
-		return fmt.Errorf("%s: %w", s.of.Path, carriageReturn(r.Line))
+		return fmt.Errorf("%s: line %d: %w", s.of.Path, r.Line, lines.ErrCarriageReturn)
 	}
 	s.number = 0
 	s.names = r.cells
@@ -334,8 +335,14 @@ func survey(f File, column string) (records int64, sum string, err error) {
 	return s.number, fmt.Sprintf("%.8x", hash.Sum(nil)), nil
 }
 
+// ColumnError says that a file has no column of a name, and which it has.
+type ColumnError struct{ reason string }
+
+func (e *ColumnError) Error() string { return e.reason }
+
 // Records reads all records of a file except blank ones. Each record has a text
-// in every named column, or an Err.
+// in every named column, or an Err. If a column is missing, the error is a
+// *ColumnError.
 func Records(f File, columns ...string) (list []Record, err error) {
 	s, err := openInput(f, columns[0], io.Discard)
 	if err == nil {
@@ -345,8 +352,8 @@ func Records(f File, columns ...string) (list []Record, err error) {
 		err = s.has(columns[i])
 	}
 	var option *infill.OptionError
-	if errors.As(err, &option) {
-		return nil, errors.New(option.Reason) // the flag's name depends on the command
+	if errors.As(err, &option) && option.Option == "column" {
+		return nil, &ColumnError{option.Reason}
 	}
 	for err == nil {
 		var r Record

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"infill/internal/lines"
 )
 
 // Form is the form of a corpus file.
@@ -167,6 +169,9 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 		c.Lines++
 		line = strings.TrimSpace(line)
 		texts += min(len(line), 1)
+		if strings.Contains(line, "\r") {
+			return fail(fmt.Errorf("line %d: %w", c.Lines, lines.ErrCarriageReturn))
+		}
 		switch {
 		case line == "":
 		case !utf8.ValidString(line):

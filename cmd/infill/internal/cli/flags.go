@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"regexp"
 	"slices"
@@ -15,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/infill"
+	"infill/infill/batch"
+	"infill/internal/object"
 )
 
 // The types below implement pflag.Value. Their errors complete the sentence
@@ -184,27 +188,46 @@ var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
 func withFiles(ctx context.Context, list string) (text string, err error) {
 	text = fileInList.ReplaceAllStringFunc(list, func(found string) string {
 		before, name, _ := strings.Cut(found, "@")
-		content, wrong := ReadFile(ctx, name)
+		words, wrong := readWords(ctx, name)
 		if wrong != nil {
 			err = fmt.Errorf("a list of words: %w", wrong)
 			return found
 		}
-		var words []string
-		for line := range strings.Lines(string(content)) {
-			word := strings.TrimSpace(line)
-			if strings.Contains(word, "\t") {
-				err = fmt.Errorf("a list of words: %s has a tab in %q: write one word, or several as one, on a line",
-					name, word)
-			}
-			if strings.ContainsAny(word, `",`) {
-				words = append(words, `"`+strings.ReplaceAll(word, `"`, `""`)+`"`)
-			} else if word != "" {
-				words = append(words, word)
-			}
-		}
 		return before + strings.Join(words, ",")
 	})
 	return text, err
+}
+
+// readWords returns the lines of the file name that have text, each as an entry
+// of a list. Entries with quotes or commas are in quotes.
+func readWords(ctx context.Context, name string) (words []string, err error) {
+	content, err := ReadFile(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	lines := batch.NewReader(bytes.NewReader(content), "text", "word")
+	for {
+		record, err := lines.Next()
+		if err == io.EOF {
+			return words, nil
+		}
+		err = cmp.Or(err, record.Err)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if record.Blank {
+			continue
+		}
+		word := strings.TrimSpace(object.Plain(record.Object.Get("word")))
+		if strings.Contains(word, "\t") {
+			return nil, fmt.Errorf("%s: line %d has a tab in %q: write one word, or several as one, on a line",
+				name, record.Line, word)
+		}
+		if strings.ContainsAny(word, `",`) {
+			word = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+		}
+		words = append(words, word)
+	}
 }
 
 // String returns the default. A seed has none: the default seed is random.

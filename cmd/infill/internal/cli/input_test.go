@@ -41,7 +41,9 @@ func TestLines(t *testing.T) {
 		want             []string
 	}{
 		{"a byte-order mark is one at the very start only", "lines", "\ufeffa\n\ufeffb\n", []string{"a/", "\ufeffb/"}},
-		{"carriage returns", "lines", "a\r\nb\r\r\n", []string{"a/", "b\r/"}},
+		{"carriage returns", "lines", "a\r\nb\r\r\n", []string{"a/",
+			"error: a carriage return (CR) ends no line: save the file with line feeds (LF); " +
+				"quotes of CSV and TSV keep it as text"}},
 		{"objects", "jsonl", "\ufeff{\"template\":\"a\",\"id\":[1, \"x\"]}\n" +
 			"{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n" + `{"template":"a \ud83d"}` + "\n",
 			[]string{`a/[1, "x"]`, "bé/", "error: the line is not valid UTF-8", "error: " +

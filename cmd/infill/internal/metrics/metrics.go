@@ -168,29 +168,45 @@ func (c *command) readAll() (in texts, err error) {
 
 // read reads the text to measure: results that infill printed, or one sentence a line.
 func (c *command) read() (h metrics.Hypotheses, err error) {
+	if !printed(c.file) {
+		return c.readSentences()
+	}
+	in, err := batch.Open(c.file)
+	if err != nil {
+		return h, cli.Usagef("text: %w", err)
+	}
+	defer in.Close()
+	h, err = readResults(in)
+	if errors.Is(err, errRows) && batch.IsFile(c.file) {
+		return c.readSentences()
+	}
+	if err != nil {
+		return h, &cli.UsageError{Err: cli.Usagef("text (%s): %w", nameOf(c.file), err),
+			Hint: "a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json"}
+	}
+	return h, nil
+}
+
+// readSentences reads one sentence from each line, or from each record of a file
+// in another form.
+func (c *command) readSentences() (h metrics.Hypotheses, err error) {
 	in, err := c.open("text", c.file)
 	if err != nil {
 		return h, err
 	}
 	defer in.Close()
 	wrong := func(err error) error { return cli.Usagef("text (%s): %w", nameOf(c.file), err) }
-	if printed(c.file) {
-		h, err = readResults(in)
-		if err != nil {
-			return h, &cli.UsageError{Err: wrong(err),
-				Hint: "a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json"}
-		}
-		return h, nil
-	}
 	blank := 0
 	for lines := batch.NewReader(in, "text", "text"); ; {
 		line, err := lines.Next()
 		if err == io.EOF {
 			break
 		}
-		err = cmp.Or(err, line.Err)
 		if err != nil {
-			return h, wrong(fmt.Errorf("line %d: %w", len(h.Sentences)+blank+1, err))
+			return h, wrong(err)
+		}
+		if line.Err != nil {
+			return h, wrong(fmt.Errorf("line %d: %w", line.Line, line.Err))
 		}
 		if line.Blank {
 			blank++
@@ -222,13 +238,12 @@ func printed(file string) bool {
 	return slices.Contains([]string{".jsonl", ".ndjson", ".json"}, ending(file))
 }
 
-// open opens a file as lines of sentences, or, if printed(file), as results of
-// infill. what names the text in errors.
+// open opens a file as lines of sentences. what names the text in errors.
 func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	switch {
 	case file == "-":
 		return io.NopCloser(c.streams.In), nil
-	case batch.IsFile(file) && !printed(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)):
+	case batch.IsFile(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)):
 		records, err := batch.Records(batch.File{Path: file}, c.column)
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", what, err)
@@ -252,6 +267,10 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 // byteOrderMark is how some programs begin a text in UTF-8.
 const byteOrderMark = "\ufeff"
 
+// errRows is the error of a file of rows, each with its text, in place of
+// results, each with its fills.
+var errRows = errors.New("object 1 holds no fills")
+
 // printedFill has the fields of a fill in a result of infill that this command
 // reads.
 type printedFill struct {
@@ -265,7 +284,12 @@ func printedFills(result []byte, number int) (fills []printedFill, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("object %d %w", number, err)
 	}
-	list := v.Object().Get("fills").List()
+	given := v.Object().Get("fills")
+	list := given.List()
+	words := len(list) > 0 && list[0].Object() == nil // as augment prints them
+	if number == 1 && (given == nil || words) {
+		return nil, errRows
+	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("object %d holds no fills", number)
 	}

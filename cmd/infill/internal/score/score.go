@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -99,11 +98,12 @@ func (c *command) readFiles() error {
 		}
 		records, err := batch.Records(batch.File{Path: argument.Text}, c.columns...)
 		if err != nil {
-			hint := "name the column by --column"
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				hint = ""
-			case c.pairs:
+			var hint string
+			var missing *batch.ColumnError
+			if errors.As(err, &missing) {
+				hint = "name the column by --column"
+			}
+			if hint != "" && c.pairs {
 				hint += "; give a file of tabs without a head line as standard input: infill score --pairs < FILE"
 			}
 			return &cli.UsageError{Err: err, Hint: hint}

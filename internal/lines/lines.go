@@ -1,4 +1,7 @@
-package batch
+// Package lines reads lines of text files without a change to their bytes. A
+// line ends with LF or CR LF. A CR alone ends no line: old programs wrote such
+// files, and a reader that took one for a long line would lose all its texts.
+package lines
 
 import (
 	"bufio"
@@ -10,17 +13,12 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// This file keeps the ends of lines as they are. A line ends with LF or CR LF. A
-// CR alone ends no line: old programs wrote such files, and would lose all rows.
+// ErrCarriageReturn is the error of a CR outside quotes that no LF follows.
+var ErrCarriageReturn = errors.New("a carriage return (CR) ends no line: save the file with line feeds (LF); " +
+	"quotes of CSV and TSV keep it as text")
 
-// carriageReturn is the error of a CR outside quotes that no LF follows.
-func carriageReturn(line int64) error {
-	return fmt.Errorf("line %d has a carriage return (CR) that ends no line: save the file with line feeds (LF), or "+
-		"put the text in quotes", line)
-}
-
-// scanWhole is bufio.ScanLines, except that a line keeps its CR.
-func scanWhole(data []byte, atEOF bool) (advance int, token []byte, err error) {
+// Scan is bufio.ScanLines, except that a line keeps its CR.
+func Scan(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	at := bytes.IndexByte(data, '\n')
 	switch {
 	case at >= 0:
@@ -31,20 +29,21 @@ func scanWhole(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	return 0, nil, nil
 }
 
-// quotedEnds doubles each CR before an LF inside quotes of CSV. encoding/csv drops
-// one CR there, so that the cell keeps the other. Outside quotes, quotedEnds
-// refuses a CR that no LF follows.
-type quotedEnds struct {
+// CSV passes CSV on to encoding/csv, which drops a CR before an LF inside quotes.
+// CSV doubles such a CR, so that the cell keeps one. Outside quotes, CSV refuses
+// a CR that no LF follows.
+type CSV struct {
 	from   *bufio.Reader
 	quoted bool
 	line   int64 // from 1
 	twice  bool  // whether the next byte is a CR once more
 }
 
-func newQuotedEnds(r *bufio.Reader) *quotedEnds { return &quotedEnds{from: r, line: 1} }
+// NewCSV returns a reader of the text of r.
+func NewCSV(r *bufio.Reader) *CSV { return &CSV{from: r, line: 1} }
 
 // Read implements io.Reader.
-func (q *quotedEnds) Read(p []byte) (n int, err error) {
+func (q *CSV) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		if q.twice {
 			q.twice = false
@@ -68,7 +67,7 @@ func (q *quotedEnds) Read(p []byte) (n int, err error) {
 			next, _ := q.from.Peek(1)
 			followed := string(next) == "\n"
 			if !followed && !q.quoted {
-				return n, carriageReturn(q.line)
+				return n, fmt.Errorf("line %d: %w", q.line, ErrCarriageReturn)
 			}
 			q.twice = followed && q.quoted
 		}
@@ -78,25 +77,26 @@ func (q *quotedEnds) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// members reads the members of a gzip file one after the other. Zeros may stand
+// Gzip reads the members of a gzip file one after the other. Zeros may stand
 // behind the last, as tapes and block devices leave them.
-type members struct {
+type Gzip struct {
 	from *bufio.Reader
 	zip  *gzip.Reader
 }
 
-func newMembers(r io.Reader) (*members, error) {
-	from := bufio.NewReaderSize(r, bufferSize)
+// NewGzip returns a reader of the text that r holds packed.
+func NewGzip(r io.Reader) (*Gzip, error) {
+	from := bufio.NewReaderSize(r, 1<<16)
 	zip, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, err
 	}
 	zip.Multistream(false)
-	return &members{from: from, zip: zip}, nil
+	return &Gzip{from: from, zip: zip}, nil
 }
 
 // Read implements io.Reader.
-func (m *members) Read(p []byte) (int, error) {
+func (m *Gzip) Read(p []byte) (int, error) {
 	n, err := m.zip.Read(p)
 	if !errors.Is(err, io.EOF) {
 		return n, err
