@@ -36,6 +36,8 @@ func TestNormalizersAreBounded(t *testing.T) {
 	check.OK(t, err)
 	_, err = tokenizer.Template("a banana and a [MASK]")
 	check.Says(t, err, "tokenizer.json: normalizer ", "characters of a text of")
+	_, err = tokenizer.Plain("a banana")
+	check.Says(t, err, "tokenizer.json: normalizer ", "characters of a text of")
 	_, err = tokenize.Load(growing(1, strings.Repeat("a", 1000)))
 	check.Says(t, err, "content of 1000 bytes")
 
