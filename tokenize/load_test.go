@@ -235,6 +235,10 @@ func TestLoadTokenizerErrors(t *testing.T) {
 			f["added_tokens"] = append(f["added_tokens"].([]any),
 				object{"id": 298, "content": "x", "single_word": true})
 		}, tokenize.ErrUnsupported, "single_word"},
+		{"added token of which nothing is left", func(f object) {
+			f["added_tokens"] = append(f["added_tokens"].([]any),
+				object{"id": 298, "content": "\u0001", "normalized": true})
+		}, tokenize.ErrUnsupported, "leaves nothing"},
 		{"normalized mask", func(f object) { f["added_tokens"].([]any)[4].(object)["normalized"] = true },
 			tokenize.ErrUnsupported, "[MASK]"},
 		{"other id", func(f object) { f["added_tokens"].([]any)[4].(object)["id"] = 1 }, tokenize.ErrMalformed,
