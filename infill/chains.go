@@ -191,31 +191,12 @@ type chainRun struct {
 	draws, seen *pool
 	stage       bool // whether seen is of the warm-up
 	// warmUp and after count the steps of the warm-up, and the steps after it.
-	warmUp, after book
+	warmUp, after samplers.Acceptance
 	stepSize      float64 // after the last step; NaN or 0 if the sampler has no step size
 	step          int
 }
 
 func (c *chainRun) chains() int { return int(c.options.Samples) }
-
-// book counts steps of the chains, and the changed slots and accepted
-// proposals in these steps.
-type book struct {
-	steps    int
-	changed  int
-	accepted []float64 // accepted proposals, [chains]
-}
-
-// count adds the step that info describes.
-func (b *book) count(info *samplers.Info) {
-	b.steps++
-	for c, accepted := range info.Accepted {
-		if accepted {
-			b.accepted[c]++
-		}
-		b.changed += info.Changed[c]
-	}
-}
 
 // run moves the chains, and answers with what they met.
 func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
@@ -251,8 +232,8 @@ func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
 // counting reports whether some states count as draws.
 func (c *chainRun) counting() bool { return len(c.draws.draws) > 0 }
 
-// shown returns the pool that an answer is made of now, and the book beside it.
-func (c *chainRun) shown() (*pool, *book) {
+// shown returns the pool that an answer is made of now, and the steps counted beside it.
+func (c *chainRun) shown() (*pool, *samplers.Acceptance) {
 	switch {
 	case c.counting():
 		return c.draws, &c.after
@@ -281,8 +262,6 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 	}
 	c.draws = newPool(c.chains(), len(c.variables))
 	c.seen = newPool(c.chains(), len(c.variables))
-	c.warmUp.accepted = make([]float64, c.chains())
-	c.after.accepted = make([]float64, c.chains())
 	c.streams = samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, c.chains())
 	start, err := c.initial(ctx)
 	if err != nil {
@@ -302,7 +281,7 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 	return start, err
 }
 
-// observe counts the step in a book. It adds the states to draws if they count,
+// observe counts the step. It adds the states to draws if they count,
 // else to seen.
 func (c *chainRun) observe(at samplers.Step, counts bool) {
 	c.step = at.Number
@@ -311,9 +290,9 @@ func (c *chainRun) observe(at samplers.Step, counts bool) {
 	switch {
 	case at.Number == 0:
 	case at.WarmUp:
-		c.warmUp.count(at.Info)
+		c.warmUp.Observe(at.Info.Accepted, at.Info.Changed)
 	default:
-		c.after.count(at.Info)
+		c.after.Observe(at.Info.Accepted, at.Info.Changed)
 	}
 	temperature := float64(c.options.Temperature)
 	if counts {
@@ -382,8 +361,8 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 	for i := range c.variables {
 		s.Candidates = append(s.Candidates, c.variables[i].categories())
 	}
-	s.AcceptanceRate, s.AcceptanceStandardError, s.ChangedSlotsPerStep = b.rates(name)
-	s.WarmUp.AcceptanceRate, _, s.WarmUp.ChangedSlotsPerStep = c.warmUp.rates(name)
+	s.AcceptanceRate, s.AcceptanceStandardError, s.ChangedSlotsPerStep = rates(b, name)
+	s.WarmUp.AcceptanceRate, _, s.WarmUp.ChangedSlotsPerStep = rates(&c.warmUp, name)
 	s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError = samplers.MeanAndError(p.meanEnergies())
 	if o.Rank == RankFinal && c.counting() {
 		order = p.finals(top)
@@ -462,24 +441,18 @@ func (c *chainRun) interrupted(ctx context.Context) *answer {
 }
 
 // rates returns the acceptance rate, its standard error, and the changed slots
-// per step. The rate is nil if the sampler accepts every proposal, or if the
-// book has no step.
-func (b *book) rates(sampler string) (acceptance, standardError *float64, changed float64) {
-	steps := float64(b.steps)
-	chains := float64(len(b.accepted))
-	if b.steps == 0 {
+// per step. The rate is nil if the sampler accepts every proposal, or if no step
+// was observed.
+func rates(a *samplers.Acceptance, sampler string) (acceptance, standardError *float64, changed float64) {
+	if a.Steps() == 0 {
 		return nil, nil, 0
 	}
-	if samplers.Describe(sampler).Exact { // the sampler accepts or rejects proposals
-		rates := slices.Clone(b.accepted)
-		for c := range rates {
-			rates[c] /= steps
-		}
-		rate, e := samplers.MeanAndError(rates)
-		acceptance = &rate
-		standardError = e
+	changed, _ = samplers.MeanAndError(a.ChangedSlots())
+	if !samplers.Describe(sampler).Exact { // the sampler accepts every proposal
+		return nil, nil, changed
 	}
-	return acceptance, standardError, float64(b.changed) / steps / chains
+	rate, standardError := samplers.MeanAndError(a.Rates())
+	return &rate, standardError, changed
 }
 
 // finite returns a step size for a result: nil if the sampler has no step size
@@ -528,11 +501,10 @@ func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, erro
 		// Subtract the largest value, so that the weights of no variable
 		// all underflow to 0.
 		highest := slices.Max(row)
-		sum := 0.0
 		for _, w := range row {
-			sum += math.Exp(w - highest)
-			cumulative[n] = append(cumulative[n], sum)
+			cumulative[n] = append(cumulative[n], math.Exp(w-highest))
 		}
+		samplers.Accumulate(cumulative[n])
 	}
 	start := make([]int, len(streams)*len(c.variables))
 	for chain, stream := range streams {
@@ -582,12 +554,11 @@ func (c *chainRun) unmasked(ctx context.Context) ([]int, error) {
 		}
 		for chain, stream := range c.streams {
 			slot := order[chain][round]
-			sum := 0.0
 			cumulative = cumulative[:0]
 			for _, l := range logp[(chain*slots+slot)*width:][:categories[slot]] {
-				sum += math.Exp(l)
-				cumulative = append(cumulative, sum)
+				cumulative = append(cumulative, math.Exp(l))
 			}
+			samplers.Accumulate(cumulative)
 			start[chain*slots+slot] = samplers.DrawCumulative(cumulative, stream)
 			open[chain*slots+slot] = false
 		}

@@ -1,8 +1,9 @@
 package infill
 
 import (
-	"fmt"
 	"slices"
+
+	"infill/samplers"
 )
 
 // This file keeps blanks apart that must hold different tokens (the option
@@ -65,7 +66,7 @@ func (l *layout) differ(state []int, groups []int) bool {
 	var place func(group int, tried map[string]bool) bool
 	place = func(group int, tried map[string]bool) bool {
 		for _, sequence := range few[group] {
-			key := fmt.Sprint(sequence)
+			key := string(samplers.AppendKey(nil, sequence...))
 			if tried[key] {
 				continue
 			}

@@ -101,9 +101,5 @@ func (l *law) keep() (err error) {
 
 // stateKey returns the key in law.kept for a slot and a state.
 func stateKey(state []int, slot int) string {
-	key := make([]byte, 0, 4*len(state)+4)
-	for _, v := range append(slices.Clone(state), slot) {
-		key = append(key, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
-	}
-	return string(key)
+	return string(samplers.AppendKey(samplers.AppendKey(nil, state...), slot))
 }

@@ -3,7 +3,6 @@ package infill
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -30,10 +29,7 @@ func newPool(chains, slots int) *pool {
 func (p *pool) add(state *samplers.State, temperature float64) {
 	for chain, u := range state.Energy {
 		position := state.Position(chain)
-		p.key = p.key[:0]
-		for _, v := range position {
-			p.key = binary.AppendUvarint(p.key, uint64(v))
-		}
+		p.key = samplers.AppendKey(p.key[:0], position...)
 		fill, known := p.index[string(p.key)]
 		if !known {
 			fill = len(p.energy)

@@ -144,10 +144,11 @@ func weightsFile(has func(name string) bool) string {
 }
 
 // exists reports whether dir has a file, folder or link of that name, even a
-// link to nothing.
+// link to nothing. It returns true if the disk does not say, so that whoever
+// opens the file gets the error.
 func exists(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // load reads the configuration and the header of the weights, and checks that they agree.

@@ -160,50 +160,46 @@ func shape(draws [][]float64) (chains, n int) {
 }
 
 // Acceptance counts accepted proposals and changed slots over the steps of a
-// run. Its zero value is ready to use.
+// run. Its zero value is ready to use. [MeanAndError] sums up its numbers.
 type Acceptance struct {
 	steps    int
 	accepted []int
 	changed  []int
 }
 
-// Observe adds the step that info describes.
-func (a *Acceptance) Observe(info *Info) {
-	if a.accepted == nil {
-		a.accepted = make([]int, len(info.Accepted))
-		a.changed = make([]int, len(info.Changed))
+// Observe adds a step: whether the proposal of each chain was accepted, and the
+// number of slots that changed, as in [Info], [chains].
+func (a *Acceptance) Observe(accepted []bool, changed []int) {
+	if a.steps == 0 {
+		a.accepted = make([]int, len(accepted))
+		a.changed = make([]int, len(changed))
 	}
 	a.steps++
-	for c, accepted := range info.Accepted {
-		if accepted {
+	for c, yes := range accepted {
+		if yes {
 			a.accepted[c]++
 		}
-		a.changed[c] += info.Changed[c]
+		a.changed[c] += changed[c]
 	}
 }
 
-// Rate returns the fraction of accepted proposals, with its standard error from
-// the spread between chains. The fraction is NaN before the first step, and the
-// error is NaN for fewer than two chains.
-func (a *Acceptance) Rate() (mean, standardError float64) {
-	return perStep(a.accepted, a.steps)
-}
+// Steps returns the number of observed steps.
+func (a *Acceptance) Steps() int { return a.steps }
 
-// ChangedSlots returns the mean number of slots that a step changes in a chain.
-// Its error is as in [Acceptance.Rate].
-func (a *Acceptance) ChangedSlots() (mean, standardError float64) {
-	return perStep(a.changed, a.steps)
-}
+// Rates returns the fraction of accepted proposals of each chain, [chains]. It
+// is empty before the first step.
+func (a *Acceptance) Rates() []float64 { return a.perStep(a.accepted) }
 
-// perStep takes the error from the spread between chains, which are
-// independent. The steps of a chain are not.
-func perStep(counts []int, steps int) (mean, standardError float64) {
+// ChangedSlots returns the mean number of slots that a step changes in each
+// chain, [chains]. It is empty before the first step.
+func (a *Acceptance) ChangedSlots() []float64 { return a.perStep(a.changed) }
+
+func (a *Acceptance) perStep(counts []int) []float64 {
 	rates := make([]float64, len(counts))
 	for c, n := range counts {
-		rates[c] = float64(n) / float64(steps)
+		rates[c] = float64(n) / float64(a.steps)
 	}
-	mean, deviation := stat.MeanStdDev(rates, nil)
-	return mean, stat.StdErr(deviation, float64(len(rates)))
+	return rates
 }
 
 // MeanAndError returns the mean over chains and its standard error. The error

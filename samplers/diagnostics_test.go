@@ -3,6 +3,7 @@ package samplers
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -126,28 +127,25 @@ func TestDiagnosticsThatAreNotDefined(t *testing.T) {
 	}
 }
 
-func TestAcceptanceRate(t *testing.T) {
+func TestAcceptance(t *testing.T) {
 	var a Acceptance
-	if mean, _ := a.Rate(); !math.IsNaN(mean) {
-		t.Errorf("rate before the first step is %v", mean)
+	if rates, changed := a.Rates(), a.ChangedSlots(); a.Steps() != 0 || len(rates)+len(changed) != 0 {
+		t.Errorf("before the first step: %d steps, rates %v, changed %v", a.Steps(), rates, changed)
 	}
 	for step := range 10 {
-		a.Observe(&Info{Accepted: []bool{step < 2, step < 6}, Changed: []int{step % 2, 0}})
+		a.Observe([]bool{step < 2, step < 6}, []int{step % 2, 3})
 	}
-	if a.steps != 10 {
-		t.Errorf("%d steps, want 10", a.steps)
+	if a.Steps() != 10 || !slices.Equal(a.Rates(), []float64{0.2, 0.6}) ||
+		!slices.Equal(a.ChangedSlots(), []float64{0.5, 3}) {
+		t.Errorf("%d steps, rates %v, changed %v", a.Steps(), a.Rates(), a.ChangedSlots())
 	}
-	// Rates 0.2 and 0.6: mean 0.4, deviation √0.08, over √2 chains.
-	mean, standardError := a.Rate()
-	if !(math.Abs(mean-0.4) < 1e-12 && math.Abs(standardError-0.2) < 1e-12) {
-		t.Errorf("rate %v ± %v, want 0.4 ± 0.2", mean, standardError)
+	// Mean 0.4, deviation √0.08, over √2 chains.
+	mean, e := MeanAndError(a.Rates())
+	if !(math.Abs(mean-0.4) < 1e-12 && math.Abs(*e-0.2) < 1e-12) {
+		t.Errorf("rate %v ± %v, want 0.4 ± 0.2", mean, *e)
 	}
-	if mean, standardError = a.ChangedSlots(); !(math.Abs(mean-0.25) < 1e-12 && math.Abs(standardError-0.25) < 1e-12) {
-		t.Errorf("changed %v ± %v, want 0.25 ± 0.25", mean, standardError)
-	}
-	var one Acceptance
-	one.Observe(&Info{Accepted: []bool{true}, Changed: []int{0}})
-	if _, standardError := one.Rate(); !math.IsNaN(standardError) {
-		t.Errorf("standard error of one chain is %v, want NaN", standardError)
+	mean, e = MeanAndError([]float64{0.5})
+	if mean != 0.5 || e != nil {
+		t.Errorf("one chain: %v ± %v, want 0.5 and no error", mean, e)
 	}
 }

@@ -94,7 +94,7 @@ type forward struct {
 	pending     []int // the draws that are not done
 	spent       int   // conditionals asked for, and draws made again
 	starts      []start
-	weights     []float64 // cumulative, [laws]
+	weights     []float64 // cumulative after first, [laws]
 }
 
 // A start is the first slot of a law: its choices, their cumulative
@@ -107,7 +107,6 @@ type start struct {
 
 // first learns the starts of all laws, and what the laws weigh with them.
 func (f *forward) first(ctx context.Context) error {
-	total := 0.0
 	for i := range f.laws {
 		law := &f.laws[i]
 		open := law.open()
@@ -128,13 +127,15 @@ func (f *forward) first(ctx context.Context) error {
 		if failed != nil {
 			return failed
 		}
+		mass := 0.0
 		n := len(s.cumulative)
 		if n > 0 {
-			total += math.Exp(law.LogWeight) * s.cumulative[n-1]
+			mass = s.cumulative[n-1]
 		}
 		f.starts = append(f.starts, s)
-		f.weights = append(f.weights, total)
+		f.weights = append(f.weights, math.Exp(law.LogWeight)*mass)
 	}
+	total := Accumulate(f.weights)
 	if !(total > 0) {
 		return errNoMass
 	}
@@ -177,7 +178,7 @@ func (f *forward) groups(most int) []group {
 	at := map[key]int{}
 	for _, i := range f.pending {
 		d := &f.draws[i]
-		k := key{d.law, string(appendState(nil, d.state))}
+		k := key{d.law, string(AppendKey(nil, d.state...))}
 		g, ok := at[k]
 		if ok {
 			list[g].draws = append(list[g].draws, i)
@@ -281,11 +282,10 @@ func (f *forward) cumulative(choices []int, logp []float32, slot int) ([]float64
 		power = func(l float32) float64 { return math.Exp(float64(l)/f.temperature - norm) }
 	}
 	cumulative := make([]float64, len(choices))
-	sum := 0.0
 	for k, v := range choices {
-		sum += power(logp[v])
-		cumulative[k] = sum
+		cumulative[k] = power(logp[v])
 	}
+	sum := Accumulate(cumulative)
 	if math.IsNaN(sum) || sum > 1+1e-3 {
 		return nil, fmt.Errorf("slot %d: %w", slot, errNoDistribution)
 	}

@@ -168,7 +168,6 @@ type kernel struct {
 	mover
 	spec    Spec
 	target  Target
-	shared  *rand.Rand
 	sources []source
 }
 

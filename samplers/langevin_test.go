@@ -127,14 +127,14 @@ func TestJumpAdaptation(t *testing.T) {
 			_, err := Sample(ctx, made, state.Positions, Plan{Streams: streams, WarmUp: 400, Steps: 300},
 				func(s Step) error {
 					if !s.WarmUp {
-						a.Observe(s.Info)
+						a.Observe(s.Info.Accepted, s.Info.Changed)
 					}
 					return nil
 				})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rate, _ := a.Rate(); !(math.Abs(rate-0.574) < 0.1) {
+			if rate, _ := MeanAndError(a.Rates()); !(math.Abs(rate-0.574) < 0.1) {
 				t.Errorf("acceptance %v after the warm-up", rate)
 			}
 			if err := kernel.setLogTau(math.NaN()); err == nil {

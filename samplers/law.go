@@ -57,9 +57,10 @@ type Law struct {
 	Choices func(state []int, slot int) []int
 }
 
-// appendState appends state to key as bytes, for the keys of maps.
-func appendState(key []byte, state []int) []byte {
-	for _, v := range state {
+// AppendKey appends categories, of which some may be [Open], to the key of a
+// map. Different lists of one length have different keys.
+func AppendKey(key []byte, categories ...int) []byte {
+	for _, v := range categories {
 		key = binary.AppendUvarint(key, uint64(v-Open))
 	}
 	return key

@@ -29,7 +29,7 @@ func TestWarmUp(t *testing.T) {
 					cost = cost.Plus(s.Info.Cost)
 				}
 				if !s.WarmUp {
-					a.Observe(s.Info)
+					a.Observe(s.Info.Accepted, s.Info.Changed)
 					if s.Number > 401 && s.StepSize != last {
 						t.Error("the step size changed after the warm-up")
 					}
@@ -43,7 +43,7 @@ func TestWarmUp(t *testing.T) {
 		if !run.Tuned || run.StepSize != last || cost.Gradients != 800*20 {
 			t.Errorf("%+v at step size %v, cost %+v", run, last, cost)
 		}
-		if rate, _ := a.Rate(); !(math.Abs(rate-0.574) < 0.05) {
+		if rate, _ := MeanAndError(a.Rates()); !(math.Abs(rate-0.574) < 0.05) {
 			t.Errorf("from %v: acceptance %v at step size %v, want 0.574", start, rate, last)
 		}
 	}

@@ -62,9 +62,20 @@ func drawLog(src source, logWeight []float64, total float64, weight []float64) i
 	return src.categorical(weight)
 }
 
+// Accumulate replaces each weight by the sum of the weights up to it, and
+// returns the sum of all.
+func Accumulate(weights []float64) float64 {
+	sum := 0.0
+	for i, w := range weights {
+		sum += w
+		weights[i] = sum
+	}
+	return sum
+}
+
 // DrawCumulative draws a category in proportion to its weight, from the
-// cumulative sums of the weights. The last sum must be above 0. It never draws
-// a category of weight 0.
+// cumulative sums of the weights (see [Accumulate]). The last sum must be above
+// 0. It never draws a category of weight 0.
 func DrawCumulative(cumulative []float64, stream *rand.Rand) int {
 	return min(placed(cumulative, stream.Float64()*cumulative[len(cumulative)-1]), len(cumulative)-1)
 }

@@ -187,7 +187,7 @@ func (s Spec) New(target Target, shared *rand.Rand) (Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kernel{mover: m, spec: s, target: target, shared: shared}, nil
+	return &kernel{mover: m, spec: s, target: target}, nil
 }
 
 // New makes the kernel of a sampler over a target. sampler is a text that [Parse] reads.

@@ -36,6 +36,17 @@ func TestNormalizersAreBounded(t *testing.T) {
 	check.OK(t, err)
 	_, err = tokenizer.Template("a banana and a [MASK]")
 	check.Says(t, err, "tokenizer.json: normalizer ", "characters of a text of")
+	_, err = tokenizer.Plain("a banana")
+	check.Says(t, err, "tokenizer.json: normalizer ", "characters of a text of")
 	_, err = tokenize.Load(growing(1, strings.Repeat("a", 1000)))
 	check.Says(t, err, "content of 1000 bytes")
+
+	// The file's own tokens are normalised when it is loaded.
+	files := growing(2, strings.Repeat("a", 100))
+	const mask = `{"id": 4, "content": "<mask>", "special": true}`
+	content := string(files["tokenizer.json"].Data)
+	files["tokenizer.json"].Data = []byte(strings.Replace(content, mask,
+		mask+`, {"id": 6, "content": "a", "normalized": true}`, 1))
+	_, err = tokenize.Load(files)
+	check.Says(t, err, "tokenizer.json: normalizer 2 makes ", "characters of a text of 100:")
 }

@@ -59,10 +59,11 @@ func LoadVocabulary(fsys fs.FS) (*Tokenizer, error) {
 		content[name] = read
 	}
 	_, err := fs.Lstat(fsys, bytePairFile)
-	if err == nil {
-		return loadBytePairs(fsys, content[configurationFile])
-	}
 	switch {
+	case err == nil:
+		return loadBytePairs(fsys, content[configurationFile])
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
 	case content[vocabularyFile] == nil:
 		return nil, fileFault("", errMissingTokenizer, "a bundle needs tokenizer.json, or WordPiece's vocab.txt, or "+
 			"RoBERTa's vocab.json and merges.txt; for others, %s", saveIt)

@@ -235,6 +235,10 @@ func TestLoadTokenizerErrors(t *testing.T) {
 			f["added_tokens"] = append(f["added_tokens"].([]any),
 				object{"id": 298, "content": "x", "single_word": true})
 		}, tokenize.ErrUnsupported, "single_word"},
+		{"added token of which nothing is left", func(f object) {
+			f["added_tokens"] = append(f["added_tokens"].([]any),
+				object{"id": 298, "content": "\u0001", "normalized": true})
+		}, tokenize.ErrUnsupported, "leaves nothing"},
 		{"normalized mask", func(f object) { f["added_tokens"].([]any)[4].(object)["normalized"] = true },
 			tokenize.ErrUnsupported, "[MASK]"},
 		{"other id", func(f object) { f["added_tokens"].([]any)[4].(object)["id"] = 1 }, tokenize.ErrMalformed,
@@ -305,4 +309,50 @@ func TestNewCopies(t *testing.T) {
 		tokenizer.Decode([]int{-1, 5, 1 << 40}) != "the" {
 		t.Errorf("token 5 is %q", tokenizer.Token(5))
 	}
+}
+
+// TestLoadMalformed: what is wrong in a part of a file is an error of that file,
+// for every model.
+func TestLoadMalformed(t *testing.T) {
+	type object = map[string]any
+	model := func(f object) object { return f["model"].(object) }
+	tests := []struct {
+		family, configuration string
+		spoil                 func(f object)
+		fault                 tokenize.Fault
+		says                  string
+	}{
+		{"albert", `{"do_basic_tokenize": "x"}`, nil, tokenize.ErrMalformed, "tokenizer_config.json"},
+		{"roberta", `{`, nil, tokenize.ErrMalformed, "tokenizer_config.json"},
+		{"roberta", "", func(f object) { model(f)["merges"] = []any{5} }, tokenize.ErrMalformed, "number"},
+		{"roberta", "", func(f object) { model(f)["merges"] = []any{"ab"} }, tokenize.ErrMalformed, `"ab"`},
+		{"roberta", "", func(f object) { model(f)["vocab"] = object{} }, tokenize.ErrEmptyVocabulary, ""},
+		{"roberta", "", func(f object) { model(f)["vocab"].(object)[""] = 400 }, tokenize.ErrMalformed, "token 400"},
+		{"albert", "", func(f object) { model(f)["vocab"] = []any{} }, tokenize.ErrEmptyVocabulary, ""},
+		{"albert", "", func(f object) { model(f)["vocab"] = object{} }, tokenize.ErrMalformed, "model.vocab"},
+		{"albert", "", func(f object) {
+			model(f)["vocab"] = append(model(f)["vocab"].([]any), []any{"", -1})
+		}, tokenize.ErrMalformed, "not a piece of text"},
+	}
+	for _, test := range tests {
+		t.Run(test.family+" "+test.says, func(t *testing.T) {
+			files := fstest.MapFS{"tokenizer.json": {Data: familyFile(t, test.family+".tokenizer.json")}}
+			if test.spoil != nil {
+				files = spoilt(t, files["tokenizer.json"].Data, test.spoil)
+			}
+			if test.configuration != "" {
+				files["tokenizer_config.json"] = &fstest.MapFile{Data: []byte(test.configuration)}
+			}
+			_, err := tokenize.Load(files)
+			checkVocabularyError(t, err, test.fault, test.says)
+		})
+	}
+	files := fstest.MapFS{"vocab.txt": {Data: []byte(smallVocabulary)},
+		"tokenizer_config.json": {Data: []byte(`{"do_basic_tokenize": "x"}`)}}
+	_, err := tokenize.Load(files)
+	checkVocabularyError(t, err, tokenize.ErrMalformed, "tokenizer_config.json")
+	_, err = tokenize.New(nil, tokenize.Options{})
+	checkVocabularyError(t, err, tokenize.ErrEmptyVocabulary, "no entry")
+	_, err = tokenize.New(append(strings.Fields(smallVocabulary), "\xff"), tokenize.Options{})
+	checkVocabularyError(t, err, tokenize.ErrMalformed, "not a piece of text")
 }

@@ -367,6 +367,9 @@ func TestCandidate(t *testing.T) {
 		_, err := tokenizer.Candidate(test.text)
 		checkInputError(t, err, test.fault, test.offset, "")
 	}
+	// The space that a token holds is not the user's, and moves no offset.
+	_, err := loadFamily(t, "roberta", "").Candidate("a\x01")
+	checkInputError(t, err, tokenize.ErrControl, 1, "")
 }
 
 func TestFillable(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"infill/infill"
+	"infill/internal/parallel"
 	"infill/lm"
 )
 
@@ -155,8 +156,31 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler. A panic ends the request, not the program.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := s.safely(r.Context(), func() error {
+		s.handler.ServeHTTP(w, r)
+		return nil
+	})
+	var wrong *Problem
+	if errors.As(err, &wrong) {
+		writeProblem(w, wrong)
+	}
+}
+
+// safely calls do and returns its error. If do panics, the error is a Problem,
+// and the log says where.
+func (s *Server) safely(ctx context.Context, do func() error) error {
+	err := parallel.Safely(do)
+	fault, panicked := err.(*parallel.Panic)
+	if !panicked {
+		return err
+	}
+	if fault.Value == http.ErrAbortHandler {
+		panic(http.ErrAbortHandler) // package http ends the connection by it
+	}
+	return s.logFailure(problem(ctx, fault))
+}
 
 // HTTPServer returns an http.Server with time limits for slow and half-open
 // clients. The caller makes it listen.
@@ -303,7 +327,7 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 }
 
 // work waits until the request has its bytes of memory, and then runs do
-// within the time limit.
+// within the time limit. If do panics, work returns an error.
 func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
 	leave, err := s.gate.enter(ctx, bytes)
 	if err != nil {
@@ -316,7 +340,7 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
-	return problem(own, do(own))
+	return problem(own, parallel.Safely(func() error { return do(own) }))
 }
 
 // longTexts is the number of bytes from which the texts of a request are read

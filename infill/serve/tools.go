@@ -26,11 +26,11 @@ func Tools(o Options) (*mcp.Server, error) {
 	server.AddTool(&mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
 		OutputSchema: schemaOf[fillAnswer](),
 		Description: "Fill the blanks of an English text, each written [MASK], several of them jointly. Gives the " +
-			"likeliest fills, the best first."}, tool(s.fillTool))
+			"likeliest fills, the best first."}, tool(s, s.fillTool))
 	server.AddTool(&mcp.Tool{Name: "score", Title: "Score texts", Annotations: reads,
 		InputSchema: schemaOf[textsArguments](), OutputSchema: schemaOf[scoreAnswer](),
 		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its " +
-			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, tool(s.scoreTool))
+			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, tool(s, s.scoreTool))
 	return server, nil
 }
 
@@ -86,10 +86,14 @@ type fillAnswer struct {
 // tool makes a handler of a function that reads its arguments itself. The
 // SDK's own way would decode them with another decoder, and refuse by the
 // schema what every other door takes.
-func tool[T any](do func(ctx context.Context, arguments object.Value) (T, error)) mcp.ToolHandler {
+func tool[T any](s *Server, do func(ctx context.Context, arguments object.Value) (T, error)) mcp.ToolHandler {
 	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		result := &mcp.CallToolResult{}
-		text, err := called(ctx, request.Params.Arguments, do)
+		var text object.Value
+		err := s.safely(ctx, func() (err error) {
+			text, err = called(ctx, request.Params.Arguments, do)
+			return err
+		})
 		if err != nil {
 			result.SetError(err)
 			return result, nil

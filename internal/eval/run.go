@@ -17,6 +17,7 @@ import (
 	"infill/internal/journal"
 	"infill/internal/parallel"
 	"infill/metrics"
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -287,17 +288,12 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	chains := r.options.Config.Chains
 	request := r.options.Config.request(methods[at])
 	request.Template = r.prompts[k.sentence].Template
-	accepted := make([]int, chains)
-	changed := make([]int, chains)
-	steps := 0 // steps after the warm-up
+	var after samplers.Acceptance // of the steps after the warm-up
 	var last infill.Progress
 	result, err := f.Fill(ctx, request, func(p infill.Progress) {
 		last = p
 		if !p.WarmUp && p.Step > 0 {
-			steps++
-			for c := range chains {
-				accepted[c], changed[c] = accepted[c]+indicator(p.Accepted[c]), changed[c]+p.Changed[c]
-			}
+			after.Observe(p.Accepted, p.Changed)
 		}
 		r.observe(k, p.Step, p.Steps)
 	})
@@ -324,13 +320,14 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		}
 		end := result.Fills[at]
 		record.Chains[c] = chain{Text: end.Text, Fills: end.Values, TokenIDs: ids, LogLikelihood: end.LogLikelihood}
-		if steps > 0 {
-			if moved.AcceptanceRate != nil {
-				rate := float64(accepted[c]) / float64(steps)
-				record.Chains[c].AcceptanceRate = &rate
-			}
-			record.Chains[c].ChangedSlotsPerStep = float64(changed[c]) / float64(steps)
+	}
+	for c, rate := range after.Rates() {
+		if moved.AcceptanceRate != nil {
+			record.Chains[c].AcceptanceRate = &rate
 		}
+	}
+	for c, changed := range after.ChangedSlots() {
+		record.Chains[c].ChangedSlotsPerStep = changed
 	}
 	return record, nil
 }

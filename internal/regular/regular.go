@@ -53,9 +53,16 @@ func Open(path string) (*os.File, error) {
 
 // check returns an error unless info describes a regular file.
 func check(info fs.FileInfo, err error, link func() error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		missing := link()
+		if missing == nil {
+			return errDangling
+		}
+		if !errors.Is(missing, fs.ErrNotExist) {
+			return missing
+		}
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && link() == nil:
-		return errDangling
 	case err != nil:
 		return err
 	case info.Mode().IsRegular():

@@ -224,7 +224,7 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	// observe records a measured step.
 	observe := func(at samplers.Step) {
 		seconds += o.now().Sub(start).Seconds()
-		acceptance.Observe(at.Info)
+		acceptance.Observe(at.Info.Accepted, at.Info.Changed)
 		cost = cost.Plus(at.Info.Cost)
 		counts.add(at.State.Positions)
 		for i, v := range at.Info.Proposal {
@@ -290,8 +290,8 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	b.number("tuned", float64(bit(run.Tuned)))
 	b.number("warm-up-evaluations", total(warm))
 	b.number("step-size", run.StepSize)
-	b.estimate("acceptance")(acceptance.Rate())
-	b.estimate("changed")(acceptance.ChangedSlots())
+	b.chains("acceptance", acceptance.Rates())
+	b.chains("changed", acceptance.ChangedSlots())
 	b.number("proposed", float64(proposed)/steps)
 	b.number("energies", float64(cost.Energies))
 	b.number("gradients", float64(cost.Gradients))

@@ -213,14 +213,14 @@ func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers
 	run, err := samplers.Sample(ctx, kernel, w.Positions, samplers.Plan{Streams: streams, Steps: steps},
 		func(s samplers.Step) error {
 			if s.Info != nil {
-				acceptance.Observe(s.Info)
+				acceptance.Observe(s.Info.Accepted, s.Info.Changed)
 			}
 			return nil
 		})
 	if err != nil {
 		return err
 	}
-	rate, _ := acceptance.Rate()
+	rate, _ := samplers.MeanAndError(acceptance.Rates())
 	w.Accepted = (w.Accepted*float64(w.Step) + rate*float64(steps)) / float64(w.Step+steps)
 	w.Step += steps
 	w.Positions = run.State.Positions

@@ -151,9 +151,9 @@ func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 		if err := p.kernel.Step(ctx, state, streams, &info); err != nil {
 			return nil, err
 		}
-		acceptance.Observe(&info)
+		acceptance.Observe(info.Accepted, info.Changed)
 	}
-	p.Accepted, _ = acceptance.Rate()
+	p.Accepted, _ = samplers.MeanAndError(acceptance.Rates())
 	for i, at := range places {
 		copy(p.Buffer[at*slots:(at+1)*slots], state.Position(i))
 	}

@@ -346,6 +346,16 @@ func (b *bench) estimate(name string) func(value, standardError float64) {
 	}
 }
 
+// chains records the mean of a number over chains, with its standard error if
+// there are several chains.
+func (b *bench) chains(name string, byChain []float64) {
+	mean, standardError := samplers.MeanAndError(byChain)
+	b.number(name, mean)
+	if standardError != nil {
+		b.estimate(name)(mean, *standardError)
+	}
+}
+
 func (b *bench) point(curve string, x, y float64) {
 	b.pointAt(curve, sample{X: x, Seconds: b.seconds(), Y: y})
 }
