@@ -29,12 +29,13 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"infill/infill"
+	"infill/internal/parallel"
 	"infill/lm"
 )
 
 // Limits bound requests. A request beyond a limit gets the status 413 (Body),
-// 429 (Queue, Wait), 503 (Time) or else
-// 422. The server estimates the memory of a request before running it, and waits until that memory is free.
+// 429 (Queue, Wait), 503 (Time) or else 422. The server estimates the memory of
+// a request before running it, and waits until that memory is free.
 type Limits struct {
 	Body       int64         `flag:"max-body" help:"bytes of a request"`
 	Texts      int           `flag:"max-texts" help:"texts of a request"`
@@ -155,8 +156,17 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler. A panic ends its own request, not the
+// process: a pipe has nobody else who would catch it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := parallel.Safely(func() error {
+		s.handler.ServeHTTP(w, r)
+		return nil
+	})
+	if err != nil {
+		writeProblem(w, s.failure(err))
+	}
+}
 
 // HTTPServer returns an http.Server with time limits for slow and half-open
 // clients. The caller makes it listen.
@@ -307,7 +317,7 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
 	leave, err := s.gate.enter(ctx, bytes)
 	if err != nil {
-		return problem(ctx, err)
+		return s.problem(ctx, err)
 	}
 	defer leave()
 	// Nobody reads an unfinished result after the client left or the time
@@ -316,7 +326,7 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
-	return problem(own, do(own))
+	return s.problem(own, parallel.Safely(func() error { return do(own) }))
 }
 
 // longTexts is the number of bytes from which the texts of a request are read
@@ -330,18 +340,17 @@ func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {
 		leave, err := s.reading.enter(ctx, 0)
 		if err != nil {
-			return problem(ctx, err)
+			return s.problem(ctx, err)
 		}
 		defer leave()
 	}
-	return problem(ctx, do())
+	return s.problem(ctx, do())
 }
 
 var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 
-// problem turns err into a Problem with a status. It hides the text of an error
-// that the client cannot mend, because the text may name files.
-func problem(ctx context.Context, err error) error {
+// problem turns err into a Problem with a status.
+func (s *Server) problem(ctx context.Context, err error) error {
 	var own *Problem
 	blame, line := infill.Describe(err, infill.Keys)
 	switch {
@@ -356,6 +365,15 @@ func problem(ctx context.Context, err error) error {
 		return &Problem{status: statusGone, Message: "the client left"}
 	case blame != infill.BlameProgram:
 		return unfit("%s", line)
+	}
+	return s.failure(err)
+}
+
+// failure writes an error that the client cannot mend to the server's log, and
+// returns a Problem that hides the text of the error, which may name files.
+func (s *Server) failure(err error) *Problem {
+	if s.Log != nil {
+		s.Log(err.Error())
 	}
 	return &Problem{status: http.StatusInternalServerError, Message: "the server failed at this request", cause: err}
 }

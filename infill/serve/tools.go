@@ -9,6 +9,7 @@ import (
 
 	"infill/infill"
 	"infill/internal/object"
+	"infill/internal/parallel"
 )
 
 // Tools returns a server of tools that agents call by the Model Context
@@ -26,11 +27,11 @@ func Tools(o Options) (*mcp.Server, error) {
 	server.AddTool(&mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
 		OutputSchema: schemaOf[fillAnswer](),
 		Description: "Fill the blanks of an English text, each written [MASK], several of them jointly. Gives the " +
-			"likeliest fills, the best first."}, tool(s.fillTool))
+			"likeliest fills, the best first."}, tool(s, s.fillTool))
 	server.AddTool(&mcp.Tool{Name: "score", Title: "Score texts", Annotations: reads,
 		InputSchema: schemaOf[textsArguments](), OutputSchema: schemaOf[scoreAnswer](),
 		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its " +
-			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, tool(s.scoreTool))
+			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, tool(s, s.scoreTool))
 	return server, nil
 }
 
@@ -42,7 +43,7 @@ func fillSchema() *jsonschema.Schema {
 		properties[name] = &jsonschema.Schema{Description: k.help, Type: k.kind}
 	}
 	properties["ban"].Items = &jsonschema.Schema{Type: "string"}
-	// no closed schema: ParseRequest names an unknown key
+	// no closed schema: ReadRecord names an unknown key
 	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
 }
 
@@ -85,13 +86,17 @@ type fillAnswer struct {
 
 // tool makes a handler of a function that reads its arguments itself. The
 // SDK's own way would decode them with another decoder, and refuse by the
-// schema what every other door takes.
-func tool[T any](do func(ctx context.Context, arguments object.Value) (T, error)) mcp.ToolHandler {
+// schema what every other door takes. The SDK catches no panic.
+func tool[T any](s *Server, do func(ctx context.Context, arguments object.Value) (T, error)) mcp.ToolHandler {
 	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		result := &mcp.CallToolResult{}
-		text, err := called(ctx, request.Params.Arguments, do)
+		var text object.Value
+		err := parallel.Safely(func() (err error) {
+			text, err = called(ctx, request.Params.Arguments, do)
+			return err
+		})
 		if err != nil {
-			result.SetError(err)
+			result.SetError(s.problem(ctx, err))
 			return result, nil
 		}
 		result.StructuredContent = json.RawMessage(text)
@@ -124,7 +129,7 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 	}
 	plans, bytes, err := s.plans([]fillRequest{q})
 	if err != nil {
-		return nil, s.logFailure(problem(ctx, err))
+		return nil, err
 	}
 	if plans[0].plan.Request.Seed >= 1<<53 {
 		return nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
