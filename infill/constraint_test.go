@@ -232,3 +232,17 @@ func TestConstraintSignature(t *testing.T) {
 		t.Errorf("a long list: %s", got)
 	}
 }
+
+// TestListsMayChange: a list that its owner changes after a fill is read anew.
+func TestListsMayChange(t *testing.T) {
+	f, _ := newFake(t)
+	words := []string{"cat", "dog"}
+	for _, word := range []string{"mat", "rug"} {
+		words[0] = word
+		r := fill(t, f, "the [MASK] sat", asked{Slots: Lists{1: words}})
+		texts := r.Fills[0].Text + r.Fills[1].Text
+		if !strings.Contains(texts, word) {
+			t.Errorf("%v: the fills are %s", words, texts)
+		}
+	}
+}

@@ -575,24 +575,6 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestModelFails(t *testing.T) {
-	f, model := newFake(t)
-	calls := 0
-	for failAt := range 4 {
-		calls = 0
-		model.Before = func(context.Context) error {
-			if calls++; calls > failAt {
-				return errors.New("out of memory")
-			}
-			return nil
-		}
-		if _, err := f.Fill(t.Context(), chainOptions().request(twoSlots), nil); err == nil ||
-			!strings.Contains(err.Error(), "out of memory") {
-			t.Errorf("call %d failed: got %v", failAt, err)
-		}
-	}
-}
-
 func TestWarnings(t *testing.T) {
 	f, model := newFake(t)
 	tests := []struct {

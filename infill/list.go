@@ -36,7 +36,7 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 	if ok && slices.Equal(known.(*wordList).words, words) {
 		return known.(*wordList)
 	}
-	l := &wordList{words: words}
+	l := &wordList{words: slices.Clone(words)} // the caller may change its own
 	for _, word := range words {
 		ids, err := v.writable(word, b)
 		if err != nil {

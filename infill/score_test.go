@@ -33,7 +33,7 @@ func TestScore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, model.Scored); diff != "" {
+			if diff := cmp.Diff(test.want, *model.Scored.Load()); diff != "" {
 				t.Errorf("queries: %s", diff)
 			}
 			sum := 0.0

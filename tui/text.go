@@ -98,8 +98,8 @@ func graphemes(text string) [][2]int {
 	return list
 }
 
-// share formats a fill's share of the draws as the command does. If withError
-// is true, it adds the standard error, or, if that is unknown, the interval.
+// share formats a fill's share of the draws. If withError is true, it adds the
+// standard error or, if that is unknown, has the interval in place of the share.
 func share(f *infill.Fill, withError bool) string {
 	switch i := f.ShareInterval; {
 	case f.Share == nil:

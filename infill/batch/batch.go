@@ -163,8 +163,12 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 // Merge joins the finished parts of a run into its output and removes the parts.
 func Merge(ctx context.Context, output string) (*Summary, error) {
 	output = followed(output)
-	if _, err := os.Stat(output); err == nil {
-		count, _ := partsThere(output)
+	_, err := os.Stat(output)
+	if err == nil {
+		count, err := partsThere(output)
+		if err != nil {
+			return nil, err
+		}
 		if count > 0 {
 			return nil, exists("%s is there already, and %s as well: remove one of them", output, folderOf(output))
 		}

@@ -580,6 +580,9 @@ func TestMerge(t *testing.T) {
 	}
 	put(t, dir, "out.csv", "what another program wrote")
 	merge("out.csv is there already, and " + filepath.Dir(path) + " as well: remove one of them")
+	put(t, filepath.Dir(path), "00001-of-00020.jsonl", "")
+	merge("holds parts of 2 and of 20: remove those that are of another run")
+	os.Remove(other)
 	os.Remove(job.Output.Path)
 	// Doing a finished part again is free.
 	if s := must(t, job); s.Kept != 150 {

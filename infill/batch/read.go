@@ -52,6 +52,7 @@ type Reader struct {
 	number, line int64  // number of records, and of lines, returned so far
 
 	lines *bufio.Scanner
+	ended bool        // whether the last of lines had its line break
 	ahead []string    // lines of TSV that are read but not yet returned
 	more  int         // further lines that the last record of TSV took
 	table *csv.Reader // reader of CSV, instead of lines
@@ -75,7 +76,11 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	if form != formCSV {
 		s.lines = bufio.NewScanner(r)
 		s.lines.Buffer(nil, maxLine)
-		s.lines.Split(lines.Scan)
+		s.lines.Split(func(data []byte, atEnd bool) (int, []byte, error) {
+			n, line, err := lines.Scan(data, atEnd)
+			s.ended = n > len(line)
+			return n, line, err
+		})
 		return s
 	}
 	s.limit = &io.LimitedReader{R: r, N: maxLine}
@@ -117,7 +122,7 @@ func (s *Reader) split() (r Record, err error) {
 		if s.limit.N == 0 {
 			err = errLong
 		}
-	} else if len(s.ahead) > 0 || s.lines.Scan() {
+	} else if len(s.ahead) > 0 || s.scan() {
 		r.raw = s.lines.Bytes()
 		if len(s.ahead) > 0 {
 			r.raw = []byte(s.ahead[0])
@@ -129,7 +134,7 @@ func (s *Reader) split() (r Record, err error) {
 			r.raw = bytes.TrimPrefix(r.raw, []byte(byteOrderMark))
 		}
 		if s.form == formTSV {
-			r.cells, r.cr = s.tsv(string(r.raw))
+			r.cells, r.cr, err = s.tsv(string(r.raw))
 			r.raw = nil
 		}
 		r.raw = bytes.TrimSuffix(r.raw, []byte("\r"))
@@ -157,16 +162,21 @@ func (s *Reader) split() (r Record, err error) {
 	return r, err
 }
 
+// scan reads the next line. What is left of a line that an error of the file
+// cuts off is no line: a run that goes on would never read it again.
+func (s *Reader) scan() bool { return s.lines.Scan() && (s.ended || s.lines.Err() == nil) }
+
 // tsv cuts a record of TSV into cells. A cell in quotes may have several lines.
 // If no following lines complete the record, the quote is an ordinary character
 // of the first line. cr reports whether a CR stands in a cell without quotes.
-func (s *Reader) tsv(line string) (cells []string, cr bool) {
+func (s *Reader) tsv(line string) (cells []string, cr bool, err error) {
 	cells, open, cr := cutTSV(withoutCR(line))
 	literal := cells
 	literalCR := cr
 	for n := 1; open && n < 1000; n++ { // a cell has at most 1000 lines
 		if len(s.ahead) < n {
-			if !s.lines.Scan() {
+			if !s.scan() {
+				err = s.lines.Err()
 				break
 			}
 			s.ahead = append(s.ahead, s.lines.Text())
@@ -178,10 +188,14 @@ func (s *Reader) tsv(line string) (cells []string, cr bool) {
 		if !open && len(cells) == len(s.names) {
 			s.ahead = s.ahead[n:]
 			s.more = n
-			return cells, cr
+			return cells, cr, nil
 		}
 	}
-	return literal, literalCR
+	if err != nil {
+		s.line += int64(len(s.ahead)) // the line that cannot be read follows these
+		return nil, false, err
+	}
+	return literal, literalCR, nil
 }
 
 // withoutCR returns a line without the CR at its end.

@@ -31,7 +31,8 @@ func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{item, {Type: huma.TypeArray, Items: item}}}
 }
 
-// fillRequest holds the fields that infill.ParseRequest reads, and the name of a model.
+// fillRequest holds the fields that infill.ReadRecord reads, and the name of a
+// model.
 type fillRequest struct {
 	model  string
 	fields object.Object
@@ -387,16 +388,6 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}}, nil
 }
 
-// logFailure writes the cause of an internal error, which clients must not see,
-// to the server's log. It returns err.
-func (s *Server) logFailure(err error) error {
-	var p *Problem
-	if errors.As(err, &p) && p.cause != nil && s.Log != nil {
-		s.Log(p.cause.Error())
-	}
-	return err
-}
-
 // textsAtOnce is how many texts of a request are processed at once, enough to
 // fill the model's calls.
 const textsAtOnce = 16
@@ -413,7 +404,7 @@ func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
 		})
 	})
 	if err != nil {
-		return nil, s.logFailure(err)
+		return nil, err
 	}
 	return list, nil
 }
@@ -478,7 +469,7 @@ func (s *Server) stream(c huma.Context, p planned, bytes float64) {
 	})
 	if err != nil {
 		var wrong *Problem
-		errors.As(s.logFailure(err), &wrong)
+		errors.As(err, &wrong)
 		if begun {
 			send("error", wrong)
 		} else {

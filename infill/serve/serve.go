@@ -34,8 +34,8 @@ import (
 )
 
 // Limits bound requests. A request beyond a limit gets the status 413 (Body),
-// 429 (Queue, Wait), 503 (Time) or else
-// 422. The server estimates the memory of a request before running it, and waits until that memory is free.
+// 429 (Queue, Wait), 503 (Time) or else 422. The server estimates the memory of
+// a request before running it, and waits until that memory is free.
 type Limits struct {
 	Body       int64         `flag:"max-body" help:"bytes of a request"`
 	Texts      int           `flag:"max-texts" help:"texts of a request"`
@@ -156,9 +156,10 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// ServeHTTP implements http.Handler. A panic ends the request, not the program.
+// ServeHTTP implements http.Handler. A panic ends its own request, not the
+// process: a pipe has nobody else who would catch it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	err := s.safely(r.Context(), func() error {
+	err := s.safely(func() error {
 		s.handler.ServeHTTP(w, r)
 		return nil
 	})
@@ -170,7 +171,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // safely calls do and returns its error. If do panics, the error is a Problem,
 // and the log says where.
-func (s *Server) safely(ctx context.Context, do func() error) error {
+func (s *Server) safely(do func() error) error {
 	err := parallel.Safely(do)
 	fault, panicked := err.(*parallel.Panic)
 	if !panicked {
@@ -179,7 +180,7 @@ func (s *Server) safely(ctx context.Context, do func() error) error {
 	if fault.Value == http.ErrAbortHandler {
 		panic(http.ErrAbortHandler) // package http ends the connection by it
 	}
-	return s.logFailure(problem(ctx, fault))
+	return s.failure(fault)
 }
 
 // HTTPServer returns an http.Server with time limits for slow and half-open
@@ -327,11 +328,11 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 }
 
 // work waits until the request has its bytes of memory, and then runs do
-// within the time limit. If do panics, work returns an error.
+// within the time limit.
 func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
 	leave, err := s.gate.enter(ctx, bytes)
 	if err != nil {
-		return problem(ctx, err)
+		return s.problem(ctx, err)
 	}
 	defer leave()
 	// Nobody reads an unfinished result after the client left or the time
@@ -340,7 +341,7 @@ func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Co
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
-	return problem(own, parallel.Safely(func() error { return do(own) }))
+	return s.problem(own, parallel.Safely(func() error { return do(own) }))
 }
 
 // longTexts is the number of bytes from which the texts of a request are read
@@ -354,18 +355,17 @@ func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {
 		leave, err := s.reading.enter(ctx, 0)
 		if err != nil {
-			return problem(ctx, err)
+			return s.problem(ctx, err)
 		}
 		defer leave()
 	}
-	return problem(ctx, do())
+	return s.problem(ctx, do())
 }
 
 var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 
-// problem turns err into a Problem with a status. It hides the text of an error
-// that the client cannot mend, because the text may name files.
-func problem(ctx context.Context, err error) error {
+// problem turns err into a Problem with a status.
+func (s *Server) problem(ctx context.Context, err error) error {
 	var own *Problem
 	blame, line := infill.Describe(err, infill.Keys)
 	switch {
@@ -380,6 +380,15 @@ func problem(ctx context.Context, err error) error {
 		return &Problem{status: statusGone, Message: "the client left"}
 	case blame != infill.BlameProgram:
 		return unfit("%s", line)
+	}
+	return s.failure(err)
+}
+
+// failure writes an error that the client cannot mend to the server's log, and
+// returns a Problem that hides the text of the error, which may name files.
+func (s *Server) failure(err error) *Problem {
+	if s.Log != nil {
+		s.Log(err.Error())
 	}
 	return &Problem{status: http.StatusInternalServerError, Message: "the server failed at this request", cause: err}
 }

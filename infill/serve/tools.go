@@ -9,6 +9,7 @@ import (
 
 	"infill/infill"
 	"infill/internal/object"
+	"infill/internal/parallel"
 )
 
 // Tools returns a server of tools that agents call by the Model Context
@@ -42,7 +43,7 @@ func fillSchema() *jsonschema.Schema {
 		properties[name] = &jsonschema.Schema{Description: k.help, Type: k.kind}
 	}
 	properties["ban"].Items = &jsonschema.Schema{Type: "string"}
-	// no closed schema: ParseRequest names an unknown key
+	// no closed schema: ReadRecord names an unknown key
 	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
 }
 
@@ -85,17 +86,17 @@ type fillAnswer struct {
 
 // tool makes a handler of a function that reads its arguments itself. The
 // SDK's own way would decode them with another decoder, and refuse by the
-// schema what every other door takes.
+// schema what every other door takes. The SDK catches no panic.
 func tool[T any](s *Server, do func(ctx context.Context, arguments object.Value) (T, error)) mcp.ToolHandler {
 	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		result := &mcp.CallToolResult{}
 		var text object.Value
-		err := s.safely(ctx, func() (err error) {
+		err := parallel.Safely(func() (err error) {
 			text, err = called(ctx, request.Params.Arguments, do)
 			return err
 		})
 		if err != nil {
-			result.SetError(err)
+			result.SetError(s.problem(ctx, err))
 			return result, nil
 		}
 		result.StructuredContent = json.RawMessage(text)
@@ -128,7 +129,7 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 	}
 	plans, bytes, err := s.plans([]fillRequest{q})
 	if err != nil {
-		return nil, s.logFailure(problem(ctx, err))
+		return nil, err
 	}
 	if plans[0].plan.Request.Seed >= 1<<53 {
 		return nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +

@@ -31,7 +31,7 @@ type Model struct {
 	Deaf   bool                            // whether conditionals of masked slots ignore bonds between slots
 	Before func(ctx context.Context) error // called at the start of every evaluation
 	Calls  atomic.Int64                    // number of evaluations
-	Scored []lm.Query                      // queries of the last call of Score
+	Scored atomic.Pointer[[]lm.Query]      // queries of the last call of Score
 }
 
 // New returns a model over size tokens, with bonds of strength 1, that takes
@@ -126,7 +126,7 @@ func (m *Model) distribution(left, right int) []float32 {
 // Score records the queries, and returns for each a number that depends on the
 // query's token and number of masks.
 func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
-	m.Scored = queries
+	m.Scored.Store(&queries)
 	scores := make([]float64, len(queries))
 	for i, q := range queries {
 		scores[i] = -float64(ids[q.Position]) - float64(len(q.Masked))/8
