@@ -50,7 +50,8 @@ type Augment struct {
 	Distinct     bool   `flag:"distinct" help:"all variants of a text differ from it and from each other"`
 	WithOriginal bool   `flag:"with-original" help:"the text itself as variant 0"`
 
-	found sync.Map // the texts of Protect that occur in some record
+	found   sync.Map          // the texts of Protect that occur in some record
+	renamed map[string]string // the name in the output of each column of the input
 }
 
 var _ work = (*Augment)(nil)
@@ -59,8 +60,26 @@ var _ work = (*Augment)(nil)
 // a draw that repeats a text is dropped.
 const attempts = 8
 
-func (a *Augment) column() string    { return a.Key }
-func (a *Augment) columns() []string { return append([]string{a.Key}, variantKeys...) }
+func (a *Augment) column() string            { return a.Key }
+func (a *Augment) options([]string) []string { return nil }
+
+// layout puts the columns of a variant after those of the input. The variant's
+// text takes the place of the text.
+func (a *Augment) layout(input []string, _ Form) layout {
+	a.renamed, _ = renames(input, a.Key, func(name string) bool { return slices.Contains(variantKeys, name) })
+	own := []string{a.renamed[a.Key]}
+	if own[0] == "" { // no record has the text
+		a.renamed[a.Key] = a.Key
+		own[0] = a.Key
+		input = append([]string{a.Key}, input...)
+	}
+	var names []string
+	for _, name := range input {
+		names = append(names, a.renamed[name])
+	}
+	own = append(own, variantKeys...)
+	return layout{Own: own, After: append(names, variantKeys...)}
+}
 
 func (a *Augment) warnings() (list []string) {
 	for _, p := range a.Protect {
@@ -130,7 +149,47 @@ var variantKeys = object.Keys[variant]()
 
 // do returns a row for each variant: the record's columns with the text
 // replaced, and then the columns of variant.
-func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawMessage, err error) {
+func (a *Augment) do(ctx context.Context, r Record, form Form) (made rows, err error) {
+	variants, err := a.vary(ctx, r)
+	if err != nil {
+		return made, err
+	}
+	var copied object.Object
+	at := -1 // the place of the text among the columns
+	for i, field := range r.Object {
+		copied = append(copied, object.Field{Key: a.renamed[field.Key], Value: field.Value})
+		if field.Key == a.Key {
+			at = i
+		}
+	}
+	for _, v := range variants {
+		if form == formText {
+			made.Lines = append(made.Lines, json.RawMessage(object.Quote(OneLine(v.text))))
+			continue
+		}
+		added, err := object.Of(v)
+		if err != nil {
+			return made, err
+		}
+		if form.table() {
+			cells := []string{v.text}
+			for _, field := range added {
+				cells = append(cells, object.Plain(field.Value))
+			}
+			made.Cells = append(made.Cells, cells)
+			continue
+		}
+		copied[at].Value = object.Quote(v.text)
+		made.Lines = append(made.Lines, slices.Concat(copied, added).Append(nil))
+	}
+	if form.table() {
+		made.Copied = copied.Append(nil)
+	}
+	return made, nil
+}
+
+// vary returns the variants of a record.
+func (a *Augment) vary(ctx context.Context, r Record) (made []variant, err error) {
 	text, err := textOf(r.Object, a.Key)
 	if err != nil {
 		return nil, err
@@ -144,7 +203,6 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 		count = max(1, int(math.Round(a.Rate*float64(all))))
 	}
 	count = min(count, len(words))
-	var made []variant
 	if a.WithOriginal {
 		made = append(made, variant{Original: text, Masked: []string{}, Fills: []string{}, text: text})
 	}
@@ -162,7 +220,7 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 		for range attempts {
 			v, err := a.draw(ctx, random, request, text, words, count)
 			if err != nil {
-				return nil, rejected(err)
+				return nil, rejectedRecord(err)
 			}
 			if !seen[v.text] {
 				v.Number = number
@@ -175,21 +233,7 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (rows []json.RawM
 	if len(made) == 0 || len(made) == 1 && made[0].Number == 0 {
 		return nil, reject("no variant: none of %d draws kept to the rules; give them more room", attempts*a.Variants)
 	}
-	for _, v := range made {
-		if form == formText {
-			rows = append(rows, json.RawMessage(object.Quote(OneLine(v.text))))
-			continue
-		}
-		added, err := object.Of(v)
-		if err != nil {
-			return nil, err
-		}
-		row, _ := object.Beside(r.Object, a.Key, func(name string) bool { return slices.Contains(variantKeys, name) })
-		at := slices.IndexFunc(r.Object, func(f object.Field) bool { return f.Key == a.Key })
-		row[at].Value = object.Quote(v.text)
-		rows = append(rows, append(row, added...).Append(nil))
-	}
-	return rows, nil
+	return made, nil
 }
 
 // draw makes a variant of text by a request. It masks count of the words, which

@@ -13,6 +13,7 @@ package batch
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"maps"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,6 +48,9 @@ type Job struct {
 	InFlight  int  `flag:"jobs" help:"lines to fill at the same time, which share the model's calls"` // 0 means 1
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
+	// Note, if not nil, is called with lines about the input before its first
+	// record is done.
+	Note func(string)
 }
 
 // work makes rows of output from each record. Several goroutines may call its
@@ -58,16 +63,44 @@ type work interface {
 	// column returns the name of the column that holds a record's text. A line
 	// of plain text becomes this column.
 	column() string
-	// columns returns the columns of an output table that has no rows.
-	columns() []string
+	// layout returns the columns of an output table. It is called before do,
+	// with the names of the input's columns in the order first seen.
+	layout(input []string, form Form) layout
+	// options returns those columns of the input that do reads as options.
+	options(input []string) []string
 	// warnings is called after all records. It returns a warning for each text
 	// of the settings that no record contains.
 	warnings() []string
-	// do returns the lines of output for a record: objects, or strings
-	// for plain text. A *RejectError rejects the record; any other
-	// error ends the run.
-	do(ctx context.Context, r Record, form Form) ([]json.RawMessage, error)
+	// do returns the lines of output for a record. A *RejectError rejects the
+	// record; any other error ends the run.
+	do(ctx context.Context, r Record, form Form) (rows, error)
 }
+
+// layout holds the columns of an output table.
+type layout struct {
+	// Own are the columns that a run adds, in the order of rows.Cells.
+	Own []string `json:"own"`
+	// Before and After are the columns left and right of those of the blanks:
+	// Own and the columns of the input.
+	Before []string `json:"before"`
+	After  []string `json:"after"`
+	// Method is the method of fills where no record has another. "" says that
+	// all of Own are wanted, else those of the methods that the run used.
+	Method string `json:"method,omitempty"`
+}
+
+// rows holds the lines of output for a record: Lines for JSON lines and plain
+// text, the other fields for a table.
+type rows struct {
+	Lines  []json.RawMessage `json:"rows,omitempty"`   // objects, or strings for plain text
+	Cells  [][]string        `json:"cells,omitempty"`  // [rows][layout.Own]
+	Blanks [][]string        `json:"blanks,omitempty"` // the words of the blanks, [rows][blanks]
+	Method string            `json:"method,omitempty"` // as layout.Method
+	// Copied are the columns of the input, which are the same in all rows.
+	Copied json.RawMessage `json:"copied,omitempty"`
+}
+
+func (r *rows) lines() int { return len(r.Lines) + len(r.Cells) }
 
 // Progress says how many records of a run, or of its part, are finished.
 type Progress struct {
@@ -81,17 +114,24 @@ type Summary struct {
 	Output                   string // "" if the run did only a part
 	Done                     bool   // whether the output existed before the run; the counts are then 0
 	Records, Rejected, Blank int64
-	Lines                    int64  // lines of the output
-	Kept                     int64  // records finished by earlier processes
-	Signature                string // all settings in one line; "" if the run did only a part
-	Warnings                 []string
+	Lines                    int64 // lines of the output
+	// Options are columns whose values were refused as values of options.
+	Options   []string
+	Kept      int64  // records finished by earlier processes
+	Signature string // all settings in one line; "" if the run did only a part
+	Warnings  []string
 }
 
 // RejectError says why a record was rejected. The run goes on with the next record.
-type RejectError struct{ error }
+type RejectError struct {
+	error
+	option string // the column whose value was refused as that of an option, or ""
+}
 
-func (e *RejectError) Unwrap() error          { return e.error }
-func reject(format string, args ...any) error { return &RejectError{fmt.Errorf(format, args...)} }
+func (e *RejectError) Unwrap() error { return e.error }
+func reject(format string, args ...any) error {
+	return &RejectError{error: fmt.Errorf(format, args...)}
+}
 
 func exists(format string, args ...any) error {
 	return &infill.OptionError{Option: "out", Reason: fmt.Sprintf(format, args...)}
@@ -111,11 +151,11 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	input, _ := os.Stat(j.Input.Path) // survey reports this error later
+	from, _ := os.Stat(j.Input.Path) // survey reports this error later
 	for _, path := range []string{out.Path, rejectsOf(out.Path)} {
 		switch at, err := os.Stat(path); {
 		case err != nil:
-		case os.SameFile(input, at):
+		case os.SameFile(from, at):
 			return nil, exists("%s would be replaced, and is the input: choose another output", path)
 		case !at.Mode().IsRegular():
 			return nil, exists("%s is a folder, a device or a pipe: choose another output", path)
@@ -132,11 +172,17 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		}
 		return nil, exists("%s is there already: --resume takes it as done, --overwrite makes it again", out.Path)
 	}
-	records, sum, err := survey(j.Input, j.Work.column())
+	input, err := survey(j.Input, j.Work.column())
 	if err != nil {
 		return nil, err
 	}
-	now := &head{Format: partFormat, Part: j.Shard, Records: records, Columns: j.Work.columns()}
+	options := j.Work.options(input.columns)
+	if len(options) > 0 && j.Note != nil {
+		j.Note(fmt.Sprintf("columns read as options: %s; --keep %s copies one instead", strings.Join(options, ", "),
+			options[0]))
+	}
+	now := &head{Format: partFormat, Part: j.Shard, Records: input.records,
+		Layout: j.Work.layout(input.columns, out.Form)}
 	if old != nil {
 		now.Mode = old.Mode().Perm()
 	}
@@ -144,8 +190,8 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(now.Settings, map[string]string{"form": string(out.Form), "input": sum, "column": j.Work.column(),
-		"threads": strconv.Itoa(j.Threads)})
+	maps.Copy(now.Settings, map[string]string{"form": string(out.Form), "input": input.sum, "column": j.Work.column(),
+		"options": strings.Join(options, ","), "threads": strconv.Itoa(j.Threads)})
 	if j.Shard.Count == 0 {
 		now.Part = Shard{Index: 1, Count: 1}
 	}
@@ -245,12 +291,14 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 
 // work processes the records that part p lacks, several at once.
 func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
-	from, err := openInput(j.Input, j.Work.column(), io.Discard)
+	hash := sha256.New()
+	from, err := openInput(j.Input, j.Work.column(), hash)
 	if err != nil {
 		return err
 	}
 	defer from.body.Close()
 	before, own := p.head.Part.of(p.head.Records)
+	changed := fmt.Errorf("%s %w", j.Input.Path, errChanged)
 	kept, start := p.records, time.Now()
 	tell := func() {
 		if j.Observe != nil {
@@ -270,7 +318,16 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 		if err != nil {
 			return r, err
 		}
-		return from.Next()
+		r, err = from.Next()
+		if err == nil && from.number == before+own {
+			// Before the last record is done, the file has to be the one that
+			// the signature names.
+			err = from.rest()
+			if err == nil && shortSum(hash) != p.head.Settings["input"] {
+				err = changed
+			}
+		}
+		return r, err
 	}, func(ctx context.Context, r Record) (*entry, error) { return j.do(ctx, r, p.head.form()) },
 		func(e *entry) error {
 			if err := lines.Append(e); err != nil {
@@ -281,10 +338,17 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 			return nil
 		})
 	if err == nil && !p.finished() {
-		err = fmt.Errorf("%s has changed since the run began: start again with --overwrite", j.Input.Path)
+		err = changed
+	}
+	if errors.Is(err, errChanged) {
+		err = errors.Join(err, lines.Clear())
 	}
 	return err
 }
+
+// errChanged is the error of an input that changes while a run reads it. The
+// rows of such a part are of two inputs, and are dropped.
+var errChanged = errors.New("has changed since the run began: what is done of it is dropped, run it again")
 
 // do returns the entry of a record: its rows, or why it was rejected.
 func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
@@ -292,13 +356,14 @@ func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	err := r.Err
 	if err == nil && !r.Blank {
 		own, done := infill.Unwanted(ctx)
-		e.Rows, err = j.Work.do(own, r, form)
+		e.rows, err = j.Work.do(own, r, form)
 		done()
 	}
 	var wrong *RejectError
 	if errors.As(err, &wrong) {
 		e.Error = wrong.Error()
-		e.Rows = nil
+		e.Option = wrong.option
+		e.rows = rows{}
 		err = nil
 	}
 	if err != nil && ctx.Err() == nil {

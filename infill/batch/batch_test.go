@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,39 +42,61 @@ func (w *shout) settings(context.Context) (map[string]string, error) {
 	return set, nil
 }
 
-func (w *shout) column() string     { return "text" }
-func (w *shout) columns() []string  { return []string{"text"} }
-func (w *shout) warnings() []string { return nil }
+func (w *shout) column() string            { return "text" }
+func (w *shout) options([]string) []string { return nil }
+func (w *shout) warnings() []string        { return nil }
 
-func (w *shout) do(ctx context.Context, r Record, form Form) (rows []json.RawMessage, err error) {
+func (w *shout) layout(input []string, _ Form) layout {
+	var names []string
+	renamed, _ := renames(input, "text", shouted)
+	for _, name := range input {
+		names = append(names, renamed[name])
+	}
+	own := []string{"n", "rank", "loud", "tall"}
+	return layout{Own: own, After: append(names, own...)}
+}
+
+func shouted(name string) bool { return name == "loud" || name == "rank" }
+
+func (w *shout) do(ctx context.Context, r Record, form Form) (made rows, err error) {
 	text, err := textOf(r.Object, "text")
 	if err != nil {
-		return nil, err
+		return made, err
 	}
 	if strings.Contains(text, "wrong") {
-		return nil, reject("the text is wrong")
+		return made, reject("the text is wrong")
 	}
 	if w.pause > 0 {
 		select {
 		case <-time.After(rand.N(w.pause)):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return made, ctx.Err()
 		}
 	}
 	if form == formText {
-		return []json.RawMessage{json.RawMessage(object.Quote(OneLine(strings.ToUpper(text))))}, nil
+		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(OneLine(strings.ToUpper(text))))}
+		return made, nil
+	}
+	copied, _ := object.Beside(r.Object, "text", shouted)
+	if form.table() {
+		made.Copied = copied.Append(nil)
 	}
 	for i, end := range []string{"", "!"} {
-		row, _ := object.Beside(r.Object, "text", func(name string) bool { return name == "loud" || name == "rank" })
-		row = append(row, object.Field{Key: "n", Value: object.Value(strconv.FormatInt(r.Number, 10))},
-			object.Field{Key: "rank", Value: object.Value(strconv.Itoa(i + 1))},
-			object.Field{Key: "loud", Value: object.Quote(strings.ToUpper(text) + end)})
-		if strings.Contains(text, "tall") {
-			row = append(row, object.Field{Key: "tall", Value: object.Value("true")})
+		own := object.Object{{Key: "n", Value: object.Value(strconv.FormatInt(r.Number, 10))},
+			{Key: "rank", Value: object.Value(strconv.Itoa(i + 1))},
+			{Key: "loud", Value: object.Quote(strings.ToUpper(text) + end)},
+			{Key: "tall", Value: object.Quote(strconv.FormatBool(strings.Contains(text, "tall")))}}
+		if form.table() {
+			var cells []string
+			for _, field := range own {
+				cells = append(cells, object.Plain(field.Value))
+			}
+			made.Cells = append(made.Cells, cells)
+			continue
 		}
-		rows = append(rows, row.Append(nil))
+		made.Lines = append(made.Lines, slices.Concat(copied, own).Append(nil))
 	}
-	return rows, nil
+	return made, nil
 }
 
 func put(t testing.TB, dir, name, content string) string {
@@ -225,25 +248,26 @@ func TestForms(t *testing.T) {
 {"line":9,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column"}
 `},
 		"csv": {"in.csv", "o.csv", `id,text,n,rank,loud,tall
-1,the kettle sang,1,1,THE KETTLE SANG,
-1,the kettle sang,1,2,THE KETTLE SANG!,
+1,the kettle sang,1,1,THE KETTLE SANG,false
+1,the kettle sang,1,2,THE KETTLE SANG!,false
 2,"two
 lines, and ""quotes""",2,1,"TWO
-LINES, AND ""QUOTES""",
+LINES, AND ""QUOTES""",false
 2,"two
 lines, and ""quotes""",2,2,"TWO
-LINES, AND ""QUOTES""!",
+LINES, AND ""QUOTES""!",false
 4,"5"" tall",4,1,"5"" TALL",true
 4,"5"" tall",4,2,"5"" TALL!",true
-8,last,7,1,LAST,
-8,last,7,2,LAST!,
+8,last,7,1,LAST,false
+8,last,7,2,LAST!,false
 `, `{"line":5,"error":"1 cells, the header has 2"}
 {"line":7,"error":"the line is not valid UTF-8: save the file as UTF-8"}
 {"line":8,"error":"the text is wrong"}
 `},
-		"tsv": {"in.tsv", "o.tsv", "id\ttext\tn\trank\tloud\n" +
-			"1\t\"\"\"the kettle sang\"\t1\t1\t\"\"\"THE KETTLE SANG\"\n" +
-			"1\t\"\"\"the kettle sang\"\t1\t2\t\"\"\"THE KETTLE SANG!\"\n3\tlast\t3\t1\tLAST\n3\tlast\t3\t2\tLAST!\n",
+		"tsv": {"in.tsv", "o.tsv", "id\ttext\tn\trank\tloud\ttall\n" +
+			"1\t\"\"\"the kettle sang\"\t1\t1\t\"\"\"THE KETTLE SANG\"\tfalse\n" +
+			"1\t\"\"\"the kettle sang\"\t1\t2\t\"\"\"THE KETTLE SANG!\"\tfalse\n3\tlast\t3\t1\tLAST\tfalse\n" +
+			"3\tlast\t3\t2\tLAST!\tfalse\n",
 			`{"line":3,"error":"1 cells, the header has 2"}` + "\n"},
 		"text": {"in.txt", "o.txt", "THE KETTLE SANG\n\n\n\n\nLAST\n", `{"line":3,"error":"the text is wrong"}
 {"line":4,"error":"the line is not valid UTF-8: save the file as UTF-8"}
@@ -269,9 +293,9 @@ LINES, AND ""QUOTES""!",
 // what a fill has and an object among them, also of thousands.
 func TestKeepsColumns(t *testing.T) {
 	got, _, _ := run(t, "in.jsonl", `{"loud":"mine","input_loud":8,"text":"a","meta":{"page": 1}}`+"\n", "o.csv")
-	const want = `input_input_loud,input_loud,text,meta,n,rank,loud
-mine,8,a,"{""page"":1}",1,1,A
-mine,8,a,"{""page"":1}",1,2,A!
+	const want = `input_input_loud,input_loud,text,meta,n,rank,loud,tall
+mine,8,a,"{""page"":1}",1,1,A,false
+mine,8,a,"{""page"":1}",1,2,A!,false
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -221,7 +221,7 @@ func TestDiskFaults(t *testing.T) {
 		}, want: "out.csv.parts: not a directory"},
 		"a removed input": {at: middle, spoil: os.Remove, want: "no such file"},
 		"a shorter input": {at: middle, spoil: func(in string) error { return os.Truncate(in, 20) },
-			want: "in.jsonl has changed since the run began: start again with --overwrite"},
+			want: "in.jsonl has changed since the run began: what is done of it is dropped, run it again"},
 		"an input cut off": {name: "in.jsonl.gz", content: gz, at: middle,
 			spoil: func(in string) error { return os.Truncate(in, int64(len(gz)-20)) },
 			want:  "the file is no gzip, as its name says, or is cut off or damaged"},

@@ -21,13 +21,87 @@ type Fill struct {
 	Key   string // the column with the template
 	// Keep lists columns that have the name of an option but are not read as the option.
 	Keep []string
+
+	renamed  map[string]string // the name in the output of each column of the input
+	template string            // the name in the output of the column with the template
 }
 
 var _ work = (*Fill)(nil)
 
 func (f *Fill) column() string     { return f.Key }
-func (f *Fill) columns() []string  { return []string{"rank", "text"} }
 func (f *Fill) warnings() []string { return nil }
+
+// options returns the columns that have the name of an option, as ReadRecord reads them.
+func (f *Fill) options(input []string) (list []string) {
+	for _, name := range input {
+		if f.isOption(name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+func (f *Fill) isOption(column string) bool {
+	_, option := infill.Find(column)
+	return option && column != f.Key && !slices.Contains(f.copied(), column)
+}
+
+// copied returns the columns that are no options, whatever their names.
+func (f *Fill) copied() []string {
+	// "rank" is a column of tables that an earlier run wrote, and not the option rank.
+	return slices.Concat(f.Keep, []string{"id", "rank"})
+}
+
+// layout puts the columns of a result before those of the input. The template
+// keeps the name of its column.
+func (f *Fill) layout(input []string, form Form) layout {
+	taken := inResult
+	if form.table() {
+		taken = inTable
+	}
+	var copied []string
+	f.renamed, f.template = renames(slices.DeleteFunc(slices.Clone(input), func(name string) bool { return name == f.Key }),
+		f.Key, taken)
+	for _, name := range input {
+		if name != f.Key {
+			copied = append(copied, f.renamed[name])
+		}
+	}
+	own := resultColumns()
+	own[slices.Index(own, "template")] = f.template
+	return layout{Own: own, Before: own[:beforeBlanks], After: slices.Concat(own[beforeBlanks:], copied),
+		Method: f.method()}
+}
+
+// method returns the method of fills where the record has no options of its own.
+func (f *Fill) method() string {
+	request, err := infill.NewRequest("", f.Given)
+	if err != nil {
+		return infill.MethodSearch // settings returns this error
+	}
+	switch request.Method.(type) {
+	case infill.Chains:
+		return infill.MethodChains
+	case infill.Draws:
+		return infill.MethodDraws
+	}
+	return infill.MethodSearch
+}
+
+// renames returns the name in the output of each column of the input, and of the
+// column with the text, see object.Beside.
+func renames(input []string, text string, taken func(name string) bool) (names map[string]string, own string) {
+	var fields object.Object
+	for _, name := range input {
+		fields = append(fields, object.Field{Key: name})
+	}
+	others, own := object.Beside(fields, text, taken)
+	names = map[string]string{}
+	for i, field := range others {
+		names[input[i]] = field.Key
+	}
+	return names, own
+}
 
 func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
 	r, err := infill.NewRequest("", f.Given)
@@ -56,69 +130,99 @@ func settings(ctx context.Context, f *infill.Filler, r infill.Request) (map[stri
 	return s, err
 }
 
-// do returns the record's columns that are not options, and the result. The
-// result is one JSON object, a line of a table for each fill, or the best
-// fill as plain text.
-func (f *Fill) do(ctx context.Context, r Record, form Form) (lines []json.RawMessage, err error) {
-	// "rank" is a column of tables that an earlier run wrote, and not the option rank.
-	q, err := infill.ReadRecord(r.Object, f.Key, slices.Concat(f.Keep, []string{"id", "rank"})...)
-	var option *infill.OptionError
-	switch {
-	case errors.As(err, &option):
-		return nil, reject("%q: %s; --keep %[1]s passes the column on as it is", option.Option, option.Reason)
-	case err != nil:
-		return nil, reject("%w, or name the column", err)
-	}
-	request, err := q.Request(f.Given)
+// do fills the template of a record. It returns one JSON object, a line of a
+// table for each fill, or the best fill as plain text.
+func (f *Fill) do(ctx context.Context, r Record, form Form) (made rows, err error) {
+	result, err := f.fill(ctx, r.Object)
 	if err != nil {
-		return nil, rejected(err)
-	}
-	plan, err := f.Filler.Plan(request)
-	if err != nil {
-		return nil, rejected(err)
-	}
-	result, err := plan.Fill(ctx, nil)
-	if err != nil {
-		return nil, rejected(err)
+		return made, err
 	}
 	if form == formText {
 		best := ""
 		if len(result.Fills) > 0 {
 			best = result.Fills[0].Text
 		}
-		return []json.RawMessage{json.RawMessage(object.Quote(OneLine(best)))}, nil
+		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(OneLine(best)))}
+		return made, nil
 	}
-	// The template keeps the name of its column.
-	taken := inResult
-	if form.table() {
-		taken = inTable
-	}
-	extra, template := object.Beside(q.Extra, f.Key, taken)
-	if form.table() {
-		table, err := Table(result)
-		for _, line := range table {
-			line = append(line.Rename("template", template), extra...)
-			lines = append(lines, line.Append(nil))
+	var copied object.Object
+	for _, field := range r.Object {
+		if field.Key != f.Key {
+			copied = append(copied, object.Field{Key: f.renamed[field.Key], Value: field.Value})
 		}
-		return lines, err
+	}
+	if form.table() {
+		made.Method = result.Method
+		made.Copied = copied.Append(nil)
+		made.Cells, made.Blanks, err = cellsOf(result)
+		return made, err
 	}
 	row, err := rowOf(result)
-	row = append(row.Rename("template", template), extra.Without("id")...)
-	id := extra.Get("id")
+	row = append(row.Rename("template", f.template), copied.Without("id")...)
+	id := copied.Get("id")
 	if id != nil { // the id comes first, as in the answer to a request
 		row = append(object.Object{{Key: "id", Value: id}}, row...)
 	}
-	return []json.RawMessage{row.Append(nil)}, err
+	made.Lines = []json.RawMessage{row.Append(nil)}
+	return made, err
 }
 
-// rejected wraps err in a *RejectError if the template or an option of the record
-// is at fault, so that the run goes on.
-func rejected(err error) error {
+// fill fills the template of a record, with the record's own options.
+func (f *Fill) fill(ctx context.Context, fields object.Object) (*infill.Result, error) {
+	record, err := infill.ReadRecord(fields, f.Key, f.copied()...)
+	var option *infill.OptionError
+	if errors.As(err, &option) {
+		return nil, f.rejected(fields, err)
+	}
+	if err != nil {
+		return nil, reject("%w, or name the column", err)
+	}
+	request, err := record.Request(f.Given)
+	if err != nil {
+		return nil, f.rejected(fields, err)
+	}
+	plan, err := f.Filler.Plan(request)
+	if err != nil {
+		return nil, f.rejected(fields, err)
+	}
+	result, err := plan.Fill(ctx, nil)
+	if err != nil {
+		return nil, f.rejected(fields, err)
+	}
+	return result, nil
+}
+
+// rejected is rejectedRecord, and tells how to copy the column of an option that
+// is at fault.
+func (f *Fill) rejected(fields object.Object, err error) error {
+	err = rejectedRecord(err)
+	var wrong *RejectError
+	var option *infill.OptionError
+	if !errors.As(err, &wrong) || !errors.As(err, &option) {
+		return err
+	}
+	for _, field := range fields {
+		if !f.isOption(field.Key) {
+			continue
+		}
+		known, _ := infill.Find(field.Key)
+		if option.Option == field.Key || option.Option == known.Name {
+			wrong.option = field.Key
+			wrong.error = fmt.Errorf("%w; --keep %s copies the column instead", wrong.error, field.Key)
+			return wrong
+		}
+	}
+	return err
+}
+
+// rejectedRecord wraps err in a *RejectError if the template or an option of the
+// record is at fault, so that the run goes on.
+func rejectedRecord(err error) error {
 	blame, line := infill.Describe(err, infill.Keys)
 	if blame == infill.BlameProgram {
 		return err
 	}
-	return &RejectError{line}
+	return &RejectError{error: line}
 }
 
 // OneLine replaces each line break in a text by a space.
@@ -159,16 +263,15 @@ func inTable(name string) bool {
 	return inResult(name) || slices.Contains(fillKeys, name) || blankColumn.MatchString(name)
 }
 
-// Columns returns the columns of a table of results whose templates have that
-// many blanks: rank and text, a column for each blank, the other keys of a
-// fill, and the keys that are the same for all fills.
-func Columns(blanks int) (names []string) {
+// beforeBlanks is the number of columns of results before those of the blanks:
+// rank and text.
+const beforeBlanks = 2
+
+// resultColumns returns the columns of a table of results, without those of the
+// blanks: those of a fill, and those that are the same for all fills.
+func resultColumns() (names []string) {
 	for _, key := range fillKeys {
-		if key == "values" {
-			for blank := range blanks {
-				names = append(names, fmt.Sprintf("blank_%d", blank+1))
-			}
-		} else if key != "token_ids" && !slices.Contains(leftOut, key) {
+		if key != "token_ids" && !slices.Contains(leftOut, key) {
 			names = append(names, key)
 		}
 	}
@@ -177,29 +280,57 @@ func Columns(blanks int) (names []string) {
 		func(key string) bool { return slices.Contains(leftOut, key) })...)
 }
 
-// Table returns a line for each fill of a result, with the columns of Columns
-// that are not empty.
-func Table(result *infill.Result) (lines []object.Object, err error) {
+// Columns returns the columns of a table of results by these methods, whose
+// templates have that many blanks at most.
+func Columns(blanks int, methods ...string) (names []string) {
+	own := resultColumns()
+	l := layout{Own: own, Before: own[:beforeBlanks], After: own[beforeBlanks:], Method: infill.MethodSearch}
+	return l.columns(shape{blanks: blanks, methods: methods})
+}
+
+// cellsOf returns the cells of each fill, [fills][resultColumns], and the words
+// of its blanks, [fills][blanks].
+func cellsOf(result *infill.Result) (cells, blanks [][]string, err error) {
 	common, err := rowOf(result)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	names := Columns(len(result.Blanks))
+	names := resultColumns()
 	for _, fill := range result.Fills {
 		fields, err := object.Of(fill)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for blank, word := range fill.Values {
-			fields = append(fields, object.Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: object.Quote(word)})
-		}
-		fields = append(fields, common...)
-		var line object.Object
-		for _, name := range names {
+		line := make([]string, len(names))
+		for i, name := range names {
 			value := fields.Get(name)
-			if value != nil && string(value) != "[]" {
-				line = append(line, object.Field{Key: name, Value: value})
+			if value == nil {
+				value = common.Get(name)
 			}
+			if value != nil && string(value) != "[]" {
+				line[i] = object.Plain(value)
+			}
+		}
+		cells = append(cells, line)
+		blanks = append(blanks, fill.Values)
+	}
+	return cells, blanks, nil
+}
+
+// Table returns a line for each fill of a result, with the columns of Columns.
+func Table(result *infill.Result) (lines []object.Object, err error) {
+	cells, blanks, err := cellsOf(result)
+	if err != nil {
+		return nil, err
+	}
+	names := resultColumns()
+	for n, words := range blanks {
+		var line object.Object
+		for i, name := range names {
+			line = append(line, object.Field{Key: name, Value: object.Quote(cells[n][i])})
+		}
+		for i, word := range words {
+			line = append(line, object.Field{Key: blankName(i), Value: object.Quote(word)})
 		}
 		lines = append(lines, line)
 	}

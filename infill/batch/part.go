@@ -2,10 +2,8 @@ package batch
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,15 +114,14 @@ func removeParts(output string) error {
 
 // partFormat is the version of the lines of a part. Those of infill 0.2 have
 // none, and probabilities that were the mean of two orders.
-const partFormat = 3
+const partFormat = 4
 
 // head is the first line of a part. It holds the settings of the run.
 type head struct {
-	Format  int   `json:"format"`
-	Part    Shard `json:"part"`
-	Records int64 `json:"records"` // number of records in the whole input
-	// Columns are the columns of an output table that has no rows.
-	Columns []string `json:"columns"`
+	Format  int    `json:"format"`
+	Part    Shard  `json:"part"`
+	Records int64  `json:"records"` // number of records in the whole input
+	Layout  layout `json:"layout"`
 	// Mode holds the permissions of the file that the output replaces; 0 if the
 	// output replaces no file.
 	Mode fs.FileMode `json:"mode,omitempty"`
@@ -150,10 +147,11 @@ func (h *head) signature() string {
 // entry is a line of a part after the head: a finished record. One with an
 // Error is also a line of the rejects file.
 type entry struct {
-	Line  int64             `json:"line"`            // line of the input where the record begins
-	Rows  []json.RawMessage `json:"rows,omitempty"`  // output lines: objects, or strings for plain text
-	Error string            `json:"error,omitempty"` // why the record was rejected, or ""
-	Blank bool              `json:"blank,omitempty"`
+	Line   int64  `json:"line"`             // line of the input where the record begins
+	Error  string `json:"error,omitempty"`  // why the record was rejected, or ""
+	Option string `json:"option,omitempty"` // as RejectError.option
+	Blank  bool   `json:"blank,omitempty"`
+	rows
 }
 
 // part holds the head of a part, and counts of the lines read so far.
@@ -194,7 +192,10 @@ func (p *part) read(line []byte) (*entry, error) {
 func (p *part) take(e *entry) {
 	p.records++
 	p.sum.Records++
-	p.sum.Lines += int64(len(e.Rows))
+	p.sum.Lines += int64(e.lines())
+	if e.Option != "" && !slices.Contains(p.sum.Options, e.Option) {
+		p.sum.Options = append(p.sum.Options, e.Option)
+	}
 	if e.Error != "" {
 		p.sum.Rejected++
 	} else if e.Blank {
@@ -255,28 +256,14 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	var h *head
 	var s *Summary
-	var names []string // columns of a table; a new column comes after the column before it in its row
+	var used shape
 	err = create(rejects, File{}, func(w io.Writer) error {
-		h, s, err = eachEntry(output, count, func(h *head, e *entry) error {
-			if e.Error != "" {
-				return object.WriteLine(w, e)
+		h, s, err = eachEntry(output, count, func(_ *head, e *entry) error {
+			used.see(&e.rows)
+			if e.Error == "" {
+				return ctx.Err()
 			}
-			for i := 0; h.form().table() && i < len(e.Rows); i++ {
-				fields, err := object.Parse(e.Rows[i])
-				if err != nil {
-					return err
-				}
-				at := -1
-				for _, f := range fields {
-					before := at
-					at = slices.Index(names, f.Key)
-					if at < 0 {
-						at = before + 1
-						names = slices.Insert(names, at, f.Key)
-					}
-				}
-			}
-			return ctx.Err()
+			return object.WriteLine(w, rejected{e.Line, e.Error})
 		})
 		return err
 	})
@@ -287,33 +274,19 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err != nil {
 		return nil, err
 	}
-	if names == nil && out.Form.table() {
-		names = h.Columns
-	}
-	places := map[string]int{}
-	for i, name := range names {
-		places[name] = i
+	to := writer{form: out.Form}
+	if out.Form.table() {
+		to.columns = h.Layout.columns(used)
+		to.own = h.Layout.Own
+		to.blanks = used.blanks
 	}
 	err = create(made, out, func(w io.Writer) error {
-		if names != nil {
-			if _, err := w.Write(tableLine(out.Form, slices.Clone(names))); err != nil {
-				return err
-			}
+		err := to.head(w)
+		if err != nil {
+			return err
 		}
-		_, _, err := eachEntry(output, count, func(_ *head, e *entry) error {
-			if len(e.Rows) == 0 && out.Form == formText { // an empty line, so that output and input have as many lines
-				e.Rows = []json.RawMessage{json.RawMessage(`""`)}
-			}
-			for _, row := range e.Rows {
-				line, err := render(row, out.Form, places)
-				if err == nil {
-					_, err = w.Write(line)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return ctx.Err()
+		_, _, err = eachEntry(output, count, func(_ *head, e *entry) error {
+			return cmp.Or(to.write(w, &e.rows), ctx.Err())
 		})
 		return err
 	})
@@ -354,24 +327,10 @@ func create(path string, f File, write func(io.Writer) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// render returns a row as a line of the output. places maps the columns of a
-// table to their positions.
-func render(row json.RawMessage, form Form, places map[string]int) ([]byte, error) {
-	switch form {
-	case formText:
-		return []byte(object.Plain(object.Value(row)) + "\n"), nil
-	case formJSONL:
-		return append(row, '\n'), nil
-	}
-	fields, err := object.Parse(row)
-	if err != nil {
-		return nil, err
-	}
-	cells := make([]string, len(places))
-	for _, f := range fields {
-		cells[places[f.Key]] = object.Plain(f.Value)
-	}
-	return tableLine(form, cells), nil
+// rejected is a line of the file of rejected records.
+type rejected struct {
+	Line  int64  `json:"line"`
+	Error string `json:"error"`
 }
 
 // areRejects reports whether the file at path is missing, or begins like a file
@@ -385,23 +344,6 @@ func areRejects(path string) bool {
 		return false
 	}
 	defer file.Close()
-	var e entry
-	return json.NewDecoder(file).Decode(&e) == nil && e.Line > 0 && e.Error != ""
-}
-
-func tableLine(form Form, cells []string) []byte {
-	var b bytes.Buffer
-	if form == formCSV {
-		w := csv.NewWriter(&b)
-		w.Write(cells) //nolint:errcheck // a write to a bytes.Buffer cannot fail
-		w.Flush()
-		return b.Bytes()
-	}
-	for i, cell := range cells {
-		read, open, cr := cutTSV(cell)
-		if open || !slices.Equal(read, []string{cell}) || cr {
-			cells[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
-		}
-	}
-	return []byte(strings.Join(cells, "\t") + "\n")
+	var r rejected
+	return json.NewDecoder(file).Decode(&r) == nil && r.Line > 0 && r.Error != ""
 }

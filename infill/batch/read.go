@@ -8,6 +8,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"strings"
@@ -104,7 +105,7 @@ func (s *Reader) Next() (Record, error) {
 	r, err := s.split()
 	if err == nil {
 		if err := s.parse(&r); err != nil {
-			r.Err = &RejectError{err}
+			r.Err = &RejectError{error: err}
 		}
 	}
 	return r, err
@@ -331,22 +332,56 @@ func (s *Reader) has(column string) error {
 		Reason: fmt.Sprintf("%s has no column %q: its columns are %s", s.of.Path, column, there)}
 }
 
-// survey reads a file once. It returns the number of records, and the start of
-// the SHA-256 that identifies the file.
-func survey(f File, column string) (records int64, sum string, err error) {
+// surveyed is what the first reading of a file tells.
+type surveyed struct {
+	records int64
+	columns []string // names of the columns, in the order first seen
+	sum     string   // see shortSum
+}
+
+// survey reads a file once.
+func survey(f File, column string) (*surveyed, error) {
 	hash := sha256.New()
 	s, err := openInput(f, column, hash)
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
 	defer s.body.Close()
+	list := slices.Clone(s.names)
+	seen := map[string]bool{}
+	for err == nil && s.names != nil {
+		_, err = s.split()
+	}
+	for err == nil {
+		var r Record
+		r, err = s.Next()
+		for _, field := range r.Object {
+			if !seen[field.Key] {
+				seen[field.Key] = true
+				list = append(list, field.Key)
+			}
+		}
+	}
+	if err != io.EOF {
+		return nil, err
+	}
+	return &surveyed{records: s.number, columns: list, sum: shortSum(hash)}, nil
+}
+
+// shortSum returns the start of the SHA-256 that identifies a file.
+func shortSum(of hash.Hash) string { return fmt.Sprintf("%.8x", of.Sum(nil)) }
+
+// rest reads the file to its end.
+func (s *Reader) rest() (err error) {
+	number := s.number
 	for err == nil {
 		_, err = s.split()
 	}
-	if err != io.EOF {
-		return 0, "", err
+	s.number = number
+	if err == io.EOF {
+		return nil
 	}
-	return s.number, fmt.Sprintf("%.8x", hash.Sum(nil)), nil
+	return err
 }
 
 // ColumnError says that a file has no column of a name, and which it has.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,10 +25,10 @@ func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 // Form says how to write results as CSV, and as text for a terminal of width
 // columns (0 if it is no terminal).
 type Form[T any] struct {
-	// Columns returns the columns of the CSV, given the first result. Table
-	// returns the lines of one result.
-	Columns func(first T) []string
+	// Table returns the lines of one result in CSV. Columns puts the columns of
+	// all lines in order, given their names as first seen.
 	Table   func(id json.RawMessage, v T) ([]object.Object, error)
+	Columns func(seen []string) []string
 	Text    func(v T, width int) string
 	// Heading stands above results that are one line each. It is "" for longer
 	// results, between which are blank lines.
@@ -40,13 +39,14 @@ type Form[T any] struct {
 }
 
 // Printer writes results one by one, in the given format. Each result is one
-// write, so that a reader never sees half a result.
+// write, so that a reader never sees half a result. CSV waits for the last
+// result, whose columns the first line has to name.
 type Printer[T any] struct {
 	Form[T]
 	Format  string
 	Streams *terminal.Streams
 	Results int
-	columns []string
+	waiting *waiting // the lines of CSV
 	ended   bool
 }
 
@@ -69,28 +69,17 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	case "jsonl":
 		return object.WriteLine(p.Streams.Out, object.Identified{ID: id, Value: v})
 	case "csv":
-		var rows [][]string
-		if first {
-			p.columns = p.Columns(v)
-			rows = [][]string{p.columns}
-		}
 		lines, err := p.Table(id, v)
-		for _, line := range lines {
-			row := make([]string, len(p.columns))
-			for _, f := range line {
-				i := slices.Index(p.columns, f.Key)
-				if i < 0 {
-					return &MisfitError{fmt.Errorf("the first line told the columns of the CSV, and has no %q: put "+
-						"this one first, or take --format jsonl", f.Key)}
-				}
-				row[i] = object.Plain(f.Value)
-			}
-			rows = append(rows, row)
-		}
 		if err != nil {
 			return err
 		}
-		return WriteCSV(p.Streams.Out, rows)
+		if first {
+			p.waiting, err = newWaiting()
+			if err != nil {
+				return err
+			}
+		}
+		return p.waiting.add(lines)
 	case "lines", "words":
 		for _, line := range p.Lines(v) {
 			if _, err := fmt.Fprintln(p.Streams.Out, batch.OneLine(line)); err != nil {
@@ -125,6 +114,9 @@ func (p *Printer[T]) End() error {
 		return nil
 	}
 	p.ended = true
+	if p.waiting != nil {
+		return p.waiting.write(p.Streams.Out, p.Columns)
+	}
 	if p.Format != "json" {
 		return nil
 	}

@@ -201,15 +201,9 @@ func (c *command) read(e cli.Entry) (infill.Request, error) {
 	return r, nil
 }
 
-// form returns how to print results. The CSV has columns for the argument
-// with most blanks. For standard input, the first template decides the
-// number of columns.
+// form returns how to print results.
 func (c *command) form() cli.Form[*infill.Result] {
-	most := 0
-	for _, text := range c.input.Texts {
-		most = max(most, len(tokenize.BlankSpans(text.Text, string(c.request.Blank))))
-	}
-	form := resultForm(most, c.model.Verbose)
+	form := resultForm(c.model.Verbose)
 	if c.input.Format == "words" {
 		form.Lines = func(r *infill.Result) (lines []string) {
 			for _, f := range r.Fills {

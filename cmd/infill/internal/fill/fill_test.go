@@ -123,7 +123,7 @@ func TestFillGoldens(t *testing.T) {
 		width        int
 	}{{"pipe.txt", "text", 0}, {"terminal-40.txt", "text", 40}, {"array.json", "json", 0}, {"rows.csv", "csv", 0}} {
 		var out bytes.Buffer
-		p := &cli.Printer[*infill.Result]{Form: resultForm(2, true), Format: c.format, Streams: &terminal.Streams{
+		p := &cli.Printer[*infill.Result]{Form: resultForm(true), Format: c.format, Streams: &terminal.Streams{
 			Out: &out, OutTerminal: c.width > 0, Width: c.width, Environment: []string{"TERM=xterm"}}}
 		for i, r := range results() {
 			var id json.RawMessage

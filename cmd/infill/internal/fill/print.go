@@ -13,19 +13,30 @@ import (
 	"infill/internal/object"
 )
 
-// resultForm returns how to print results. CSV has infill run's columns, for at
-// least as many blanks as blanks says.
-func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
+// resultForm returns how to print results. CSV has the columns of infill run.
+func resultForm(verbose bool) cli.Form[*infill.Result] {
+	blanks := 0
+	var methods []string
 	return cli.Form[*infill.Result]{
-		Columns: func(first *infill.Result) []string {
-			return append(batch.Columns(max(blanks, len(first.Blanks))), "id")
-		},
 		Table: func(id json.RawMessage, r *infill.Result) ([]object.Object, error) {
+			blanks = max(blanks, len(r.Blanks))
+			if !slices.Contains(methods, r.Method) {
+				methods = append(methods, r.Method)
+			}
 			lines, err := batch.Table(r)
 			for i := range lines {
-				lines[i] = append(lines[i], object.Field{Key: "id", Value: object.Value(id)})
+				if id != nil {
+					lines[i] = append(lines[i], object.Field{Key: "id", Value: object.Value(id)})
+				}
 			}
 			return lines, err
+		},
+		Columns: func(seen []string) []string {
+			names := batch.Columns(blanks, methods...)
+			if slices.Contains(seen, "id") {
+				names = append(names, "id")
+			}
+			return names
 		},
 		Text: func(r *infill.Result, width int) string { return resultText(r, width, verbose) },
 		Lines: func(r *infill.Result) (lines []string) {

@@ -52,7 +52,7 @@ func TestInterruptedFormats(t *testing.T) {
 		for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`,
 			"csv": ",true,\"[", "text": "\n" + why + "\n"} {
 			var out bytes.Buffer
-			printer := &cli.Printer[*infill.Result]{Form: resultForm(1, false), Format: format,
+			printer := &cli.Printer[*infill.Result]{Form: resultForm(false), Format: format,
 				Streams: &terminal.Streams{Out: &out}}
 			if err := errors.Join(printer.Print(nil, r), printer.End()); err != nil {
 				t.Fatal(err)

@@ -109,6 +109,11 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	o.job.Observe = func(at batch.Progress) {
 		bar.Tell(at.Done, at.Total, func() string { return describe(at) })
 	}
+	o.job.Note = func(line string) {
+		if !o.Quiet {
+			fmt.Fprintf(o.streams.Err, "infill: %s\n", cli.OneLine(line))
+		}
+	}
 	summary, err := batch.Run(ctx, o.job)
 	bar.Clear()
 	if err != nil && ctx.Err() != nil && !o.Quiet {
@@ -154,6 +159,9 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 	}
 	for _, w := range b.Warnings {
 		cli.Warn(s, quiet, "%s", w)
+	}
+	for _, name := range b.Options {
+		cli.Warn(s, quiet, "values of the column %s are refused as those of an option; --keep %[1]s copies it instead", name)
 	}
 	switch {
 	case b.Rejected == 0:

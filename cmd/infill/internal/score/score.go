@@ -293,13 +293,7 @@ func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err e
 
 // form returns how to print scores.
 func (c *command) form() cli.Form[row] {
-	form := cli.Form[row]{Table: c.table, Columns: func(first row) (names []string) {
-		lines, _ := c.table(nil, first) // Print reports the error
-		for _, f := range lines[0] {
-			names = append(names, f.Key)
-		}
-		return names
-	}}
+	form := cli.Form[row]{Table: c.table, Columns: func(seen []string) []string { return seen }}
 	switch {
 	case c.pairs:
 		form.Text = pairText
