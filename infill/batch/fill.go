@@ -60,12 +60,10 @@ func (f *Fill) layout(input []string, form Form) layout {
 		taken = inTable
 	}
 	var copied []string
-	f.renamed, f.template = renames(slices.DeleteFunc(slices.Clone(input), func(name string) bool { return name == f.Key }),
-		f.Key, taken)
-	for _, name := range input {
-		if name != f.Key {
-			copied = append(copied, f.renamed[name])
-		}
+	others := slices.DeleteFunc(slices.Clone(input), func(name string) bool { return name == f.Key })
+	f.renamed, f.template = renames(others, f.Key, taken)
+	for _, name := range others {
+		copied = append(copied, f.renamed[name])
 	}
 	own := resultColumns()
 	own[slices.Index(own, "template")] = f.template
@@ -195,11 +193,9 @@ func (f *Fill) fill(ctx context.Context, fields object.Object) (*infill.Result, 
 // rejected is rejectedRecord, and tells how to copy the column of an option that
 // is at fault.
 func (f *Fill) rejected(fields object.Object, err error) error {
-	err = rejectedRecord(err)
-	var wrong *RejectError
 	var option *infill.OptionError
-	if !errors.As(err, &wrong) || !errors.As(err, &option) {
-		return err
+	if !errors.As(err, &option) {
+		return rejectedRecord(err)
 	}
 	for _, field := range fields {
 		if !f.isOption(field.Key) {
@@ -207,12 +203,11 @@ func (f *Fill) rejected(fields object.Object, err error) error {
 		}
 		known, _ := infill.Find(field.Key)
 		if option.Option == field.Key || option.Option == known.Name {
-			wrong.option = field.Key
-			wrong.error = fmt.Errorf("%w; --keep %s copies the column instead", wrong.error, field.Key)
-			return wrong
+			return &RejectError{option: field.Key, error: fmt.Errorf(
+				"%q: %s; --keep %[1]s passes the column on as it is", field.Key, option.Reason)}
 		}
 	}
-	return err
+	return rejectedRecord(err)
 }
 
 // rejectedRecord wraps err in a *RejectError if the template or an option of the

@@ -161,7 +161,7 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 		cli.Warn(s, quiet, "%s", w)
 	}
 	for _, name := range b.Options {
-		cli.Warn(s, quiet, "values of the column %s are refused as those of an option; --keep %[1]s copies it instead", name)
+		cli.Warn(s, quiet, "the column %s is read as an option, and some values are none; --keep %[1]s copies it", name)
 	}
 	switch {
 	case b.Rejected == 0:
