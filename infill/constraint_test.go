@@ -233,7 +233,7 @@ func TestConstraintSignature(t *testing.T) {
 	}
 }
 
-// TestListsMayChange: a list that its owner changes after a fill is read anew.
+// TestListsMayChange: a list that its owner changes after a fill is read again.
 func TestListsMayChange(t *testing.T) {
 	f, _ := newFake(t)
 	words := []string{"cat", "dog"}

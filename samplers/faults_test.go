@@ -67,7 +67,8 @@ func (t faultyTable) EnergyGradient(ctx context.Context, states []int, energy, g
 	return errors.Join(t.Table.EnergyGradient(ctx, states, energy, gradient), t.call())
 }
 
-func (t faultyTable) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+func (t faultyTable) EnergyGradientOf(ctx context.Context, terms []int, states []int,
+	energy, gradient []float64) error {
 	return errors.Join(t.Table.EnergyGradientOf(ctx, terms, states, energy, gradient), t.call())
 }
 

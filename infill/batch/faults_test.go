@@ -333,7 +333,7 @@ func TestLittleRoom(t *testing.T) {
 }
 
 // TestReaderFaults: wherever a text breaks off with an error, the error comes
-// after the records that are whole, and what is left of another one is none.
+// after the records that are whole, and what is left of another one is dropped.
 func TestReaderFaults(t *testing.T) {
 	for form, text := range map[Form]string{
 		formJSONL: `{"text":"a"}` + "\n\n" + `{"text":"b"}` + "\n" + `{"text":"c"}`,

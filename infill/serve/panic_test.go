@@ -125,7 +125,7 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// TestPanicOfObserver: a panic while the progress of a fill is told ends the fill
+// TestPanicOfObserver: a panic in an observer of the progress of a fill ends the fill
 // with an event that says so.
 func TestPanicOfObserver(t *testing.T) {
 	o, _, logged := panicking(t)

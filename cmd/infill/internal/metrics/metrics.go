@@ -203,7 +203,7 @@ func (c *command) readSentences() (h metrics.Hypotheses, err error) {
 			break
 		}
 		if err != nil {
-			return h, wrong(err)
+			return h, wrong(fmt.Errorf("line %d: %w", len(h.Sentences)+blank+1, err))
 		}
 		if line.Err != nil {
 			return h, wrong(fmt.Errorf("line %d: %w", line.Line, line.Err))
