@@ -86,7 +86,7 @@ func TestAugment(t *testing.T) { scripts(t, "augment") }
 
 func TestStrangers(t *testing.T) { scripts(t, "strangers") }
 
-func TestLines(t *testing.T) { scripts(t, "lines") }
+func TestLines(t *testing.T) { scripts(t, "lines", "tables") }
 
 func TestScoreScripts(t *testing.T) { scripts(t, "score") }
 
