@@ -152,7 +152,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	from, _ := os.Stat(j.Input.Path) // survey reports this error later
-	for _, path := range []string{out.Path, rejectsOf(out.Path)} {
+	for _, path := range []string{out.Path, rejectsOf(out.Path), receiptOf(out.Path)} {
 		switch at, err := os.Stat(path); {
 		case err != nil:
 		case os.SameFile(from, at):
@@ -166,21 +166,26 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 			rejectsOf(out.Path))
 	}
 	old, err := os.Stat(out.Path)
-	if err == nil && !j.Overwrite {
-		if j.Resume { // a process killed between the rename and the removal has left its parts
-			return &Summary{Output: out.Path, Done: true}, removeParts(out.Path)
-		}
+	if err != nil {
+		old = nil
+	}
+	made, err := readReceipt(out.Path)
+	if err != nil {
+		return nil, err
+	}
+	done := old != nil && !j.Overwrite
+	if done && !j.Resume {
 		return nil, exists("%s is there already: --resume takes it as done, --overwrite makes it again", out.Path)
+	}
+	if done && made == nil {
+		return nil, exists("%s is there already, and without %s nobody knows its options: --overwrite makes it again",
+			out.Path, receiptOf(out.Path))
 	}
 	input, err := survey(j.Input, j.Work.column())
 	if err != nil {
 		return nil, err
 	}
 	options := j.Work.options(input.columns)
-	if len(options) > 0 && j.Note != nil {
-		j.Note(fmt.Sprintf("columns read as options: %s; --keep %s copies one instead", strings.Join(options, ", "),
-			options[0]))
-	}
 	now := &head{Format: partFormat, Part: j.Shard, Records: input.records,
 		Layout: j.Work.layout(input.columns, out.Form)}
 	if old != nil {
@@ -192,36 +197,76 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	}
 	maps.Copy(now.Settings, map[string]string{"form": string(out.Form), "input": input.sum, "column": j.Work.column(),
 		"options": strings.Join(options, ","), "threads": strconv.Itoa(j.Threads)})
-	if j.Shard.Count == 0 {
+	whole := j.Shard.Count == 0
+	if done {
+		err = journal.CheckUnchanged(out.Path, made.Settings, now.Settings)
+		if err == nil && whole {
+			err = removeParts(out.Path) // a process killed before it removed them has left them
+		}
+		return &Summary{Output: out.Path, Done: true, Rejected: made.Rejected}, err
+	}
+	if len(options) > 0 && j.Note != nil {
+		j.Note(fmt.Sprintf("columns read as options: %s; --keep %s copies one instead", strings.Join(options, ", "),
+			options[0]))
+	}
+	if whole {
 		now.Part = Shard{Index: 1, Count: 1}
 	}
 	s, err := j.part(ctx, now, out.Path)
-	if err == nil && j.Shard.Count == 0 {
-		kept := s.Kept
-		s, err = join(ctx, out.Path, kept)
-		if err == nil && kept == 0 {
-			s.Warnings = j.Work.warnings()
-		}
+	if err != nil || !whole {
+		return s, err
 	}
-	return s, err
+	kept := s.Kept
+	s, err = join(ctx, out.Path, kept)
+	if err != nil {
+		return nil, err
+	}
+	if kept == 0 {
+		s.Warnings = j.Work.warnings()
+	}
+	return s, removeParts(out.Path)
 }
 
-// Merge joins the finished parts of a run into its output and removes the parts.
-func Merge(ctx context.Context, output string) (*Summary, error) {
+// Merge joins the finished parts of a run into its output. It keeps the parts,
+// so that the output can be made again, unless remove is true.
+func Merge(ctx context.Context, output string, remove bool) (*Summary, error) {
 	output = followed(output)
-	_, err := os.Stat(output)
-	if err == nil {
-		count, err := partsThere(output)
-		if err != nil {
-			return nil, err
-		}
-		if count > 0 {
-			return nil, exists("%s is there already, and %s as well: remove one of them", output, folderOf(output))
-		}
-		return &Summary{Output: output, Done: true}, nil
+	s, err := merge(ctx, output)
+	if err == nil && remove {
+		err = removeParts(output)
 	}
-	s, err := join(ctx, output, 0)
 	return s, full(err)
+}
+
+func merge(ctx context.Context, output string) (*Summary, error) {
+	made, err := readReceipt(output)
+	if err != nil {
+		return nil, err
+	}
+	_, err = os.Stat(output)
+	if err != nil {
+		return join(ctx, output, 0)
+	}
+	count, err := partsThere(output)
+	if err != nil {
+		return nil, err
+	}
+	done := &Summary{Output: output, Done: true}
+	if made != nil {
+		done.Rejected = made.Rejected
+	}
+	if count == 0 {
+		return done, nil
+	}
+	settings, err := settingsOf(output, count)
+	if err != nil {
+		return nil, err
+	}
+	if made == nil || !maps.Equal(made.Settings, settings) {
+		return nil, exists("%s is there already, and %s is of another run: remove one of them", output,
+			folderOf(output))
+	}
+	return done, nil
 }
 
 // removeAny removes the file at path, if there is one.
@@ -266,7 +311,8 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 	lines.Pause = time.Second
 	defer func() { err = cmp.Or(err, lines.Close()) }()
 	if j.Overwrite {
-		if err := errors.Join(lines.Clear(), removeAny(output), removeAny(rejectsOf(output))); err != nil {
+		if err := errors.Join(lines.Clear(), removeAny(output), removeAny(rejectsOf(output)),
+			removeAny(receiptOf(output))); err != nil {
 			return nil, err
 		}
 	}

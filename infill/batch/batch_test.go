@@ -178,7 +178,7 @@ func TestSameBytes(t *testing.T) {
 						must(t, job)
 					}
 					if parts > 0 {
-						if s, err := Merge(t.Context(), out); err != nil || s.Signature == "" {
+						if s, err := Merge(t.Context(), out, true); err != nil || s.Signature == "" {
 							t.Fatal(s, err)
 						}
 					}
@@ -390,7 +390,7 @@ func TestKilled(t *testing.T) {
 				}
 			}
 			if parts > 0 {
-				if _, err := Merge(t.Context(), killedJob(dir).Output.Path); err != nil {
+				if _, err := Merge(t.Context(), killedJob(dir).Output.Path, true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -569,7 +569,7 @@ func TestMerge(t *testing.T) {
 	dir, job := interrupted(t)
 	merge := func(want string) {
 		t.Helper()
-		if _, err := Merge(t.Context(), job.Output.Path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Merge(t.Context(), job.Output.Path, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -603,7 +603,7 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, dir, "out.csv", "what another program wrote")
-	merge("out.csv is there already, and " + filepath.Dir(path) + " as well: remove one of them")
+	merge("out.csv is there already, and " + filepath.Dir(path) + " is of another run: remove one of them")
 	put(t, filepath.Dir(path), "00001-of-00020.jsonl", "")
 	merge("holds parts of 2 and of 20: remove those that are of another run")
 	os.Remove(other)
@@ -613,14 +613,24 @@ func TestMerge(t *testing.T) {
 		t.Error(s)
 	}
 	put(t, filepath.Dir(path), "mine", "is left alone")
-	if s, err := Merge(t.Context(), job.Output.Path); err != nil || s.Records != 300 || s.Done {
+	if s, err := Merge(t.Context(), job.Output.Path, false); err != nil || s.Records != 300 || s.Done {
+		t.Error(s, err)
+	}
+	joined := get(t, job.Output.Path)
+	// The parts stay, so that an output that somebody removes is made again.
+	os.Remove(job.Output.Path)
+	if s, err := Merge(t.Context(), job.Output.Path, false); err != nil || s.Done ||
+		get(t, job.Output.Path) != joined {
+		t.Error(s, err)
+	}
+	if s, err := Merge(t.Context(), job.Output.Path, true); err != nil || !s.Done {
 		t.Error(s, err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
 		t.Error(left)
 	}
 	os.RemoveAll(filepath.Dir(path))
-	if s, err := Merge(t.Context(), job.Output.Path); err != nil || !s.Done {
+	if s, err := Merge(t.Context(), job.Output.Path, false); err != nil || !s.Done {
 		t.Error(s, err)
 	}
 	job.Output.Path = filepath.Join(dir, "none.csv")
@@ -637,6 +647,16 @@ func TestDone(t *testing.T) {
 	if s := must(t, job); !s.Done {
 		t.Error(s)
 	}
+	// With other options, or without a word about them, it is not that run's output.
+	job.Work = &shout{set: map[string]string{"device": "other"}}
+	refused(t, job, "(device: none there, other now)")
+	job.Work = killedJob(dir).Work
+	told := get(t, receiptOf(job.Output.Path))
+	os.Remove(receiptOf(job.Output.Path))
+	refused(t, job, "nobody knows its options: --overwrite makes it again")
+	put(t, dir, "out.csv.run.json", `{"mine": 1}`)
+	refused(t, job, "out.csv.run.json would be replaced, and no run has written it")
+	put(t, dir, "out.csv.run.json", told)
 	job.Resume = false
 	refused(t, job, "is there already: --resume takes it as done")
 	job.Overwrite = true

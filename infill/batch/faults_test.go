@@ -204,13 +204,13 @@ func TestDiskFaults(t *testing.T) {
 		want          string
 		done          bool // whether the output is there all the same
 	}{
-		"a part": {at: first, obstacle: inParts("00001-of-00001.jsonl"), want: "00001-of-00001.jsonl: is a directory"},
+		"a part": {at: first, obstacle: inParts("00001-of-00001.jsonl"), want: "00001-of-00001.jsonl: not a regular file: a folder"},
 		"the lock of a part": {at: first, obstacle: inParts(".00001-of-00001.jsonl.lock"),
-			want: ".00001-of-00001.jsonl.lock: is a directory"},
+			want: ".00001-of-00001.jsonl.lock: not a regular file: a folder"},
 		"the lock of the output": {at: first, obstacle: inParts(".output.part.lock"),
-			want: ".output.part.lock: is a directory"},
-		"the output to be":  {at: last, obstacle: inParts("output.part"), want: "output.part: is a directory"},
-		"the rejects to be": {at: last, obstacle: inParts("rejects.part"), want: "rejects.part: is a directory"},
+			want: ".output.part.lock: not a regular file: a folder"},
+		"the output to be":  {at: last, obstacle: inParts("output.part"), want: "output.part: directory not empty"},
+		"the rejects to be": {at: last, obstacle: inParts("rejects.part"), want: "rejects.part: directory not empty"},
 		"the output":        {at: last, obstacle: output, want: "file exists"},
 		"the rejects": {at: last, obstacle: func(_, out string) string { return rejectsOf(out) },
 			want: "out.csv.rejects.jsonl: directory not empty"},
@@ -222,6 +222,9 @@ func TestDiskFaults(t *testing.T) {
 		"a removed input": {at: middle, spoil: os.Remove, want: "no such file"},
 		"a shorter input": {at: middle, spoil: func(in string) error { return os.Truncate(in, 20) },
 			want: "in.jsonl has changed since the run began: what is done of it is dropped, run it again"},
+		"other bytes, as many": {at: middle, spoil: func(in string) error {
+			return os.WriteFile(in, []byte(strings.ToUpper(content)), 0o666)
+		}, want: "in.jsonl has changed since the run began: what is done of it is dropped, run it again"},
 		"an input cut off": {name: "in.jsonl.gz", content: gz, at: middle,
 			spoil: func(in string) error { return os.Truncate(in, int64(len(gz)-20)) },
 			want:  "the file is no gzip, as its name says, or is cut off or damaged"},

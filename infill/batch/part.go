@@ -54,9 +54,34 @@ func (s Shard) of(records int64) (before, own int64) {
 }
 
 // folderOf returns the folder of a run's parts. rejectsOf returns the file of a
-// run's rejected records.
+// run's rejected records, and receiptOf that of its settings.
 func folderOf(output string) string  { return output + ".parts" }
 func rejectsOf(output string) string { return output + ".rejects.jsonl" }
+func receiptOf(output string) string { return output + ".run.json" }
+
+// receipt says how an output was made. It stands beside the output.
+type receipt struct {
+	Signature string            `json:"signature"`
+	ExitCode  int               `json:"exit_code"` // 3 if records were rejected, else 0
+	Rejected  int64             `json:"rejected"`
+	Settings  map[string]string `json:"settings"`
+}
+
+// readReceipt returns the receipt of an output, or nil if the output has none.
+func readReceipt(output string) (*receipt, error) {
+	r := new(receipt)
+	ok, err := journal.ReadJSON(receiptOf(output), r)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, nil
+	}
+	if r.Settings == nil || r.Signature == "" {
+		return nil, exists("%s would be replaced, and no run has written it: choose another output", receiptOf(output))
+	}
+	return r, nil
+}
 
 // pathOf returns the path of a part's journal.
 func pathOf(output string, s Shard) string {
@@ -236,8 +261,8 @@ func eachEntry(output string, count int, do func(h *head, e *entry) error) (firs
 	return first, s, nil
 }
 
-// join writes the output of a run whose parts are all finished, and then
-// removes the parts.
+// join writes the output of a run whose parts are all finished. It keeps the
+// parts.
 func join(ctx context.Context, output string, kept int64) (_ *Summary, err error) {
 	folder := folderOf(output)
 	count, err := partsThere(output)
@@ -301,6 +326,13 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err == nil && s.Rejected > 0 {
 		err = os.Rename(rejects, rejectsOf(output))
 	}
+	if err == nil {
+		r := receipt{Signature: h.signature(), Rejected: s.Rejected, Settings: h.Settings}
+		if s.Rejected > 0 {
+			r.ExitCode = 3
+		}
+		err = journal.WriteJSON(receiptOf(output), r)
+	}
 	if err == nil { // the output is renamed last: if it exists, everything else does
 		err = os.Rename(made, output)
 	}
@@ -309,13 +341,35 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	}
 	s.Signature = h.signature()
 	s.Kept = kept
-	return s, removeParts(output)
+	return s, nil
 }
 
-// create makes the file at path. write writes its contents, which create
+// settingsOf returns the settings of the parts of a run.
+func settingsOf(output string, count int) (settings map[string]string, err error) {
+	p := part{sum: new(Summary)}
+	path := pathOf(output, Shard{1, count})
+	err = journal.Follow(path, 0, func(line []byte) error {
+		_, err := p.read(line)
+		if err != nil {
+			return err
+		}
+		return io.EOF
+	})
+	if p.head == nil {
+		return nil, cmp.Or(err, fmt.Errorf("%s is empty", path))
+	}
+	return p.head.Settings, nil
+}
+
+// create makes the file at path anew, instead of what is there. write writes its contents, which create
 // compresses and syncs to the disk.
 func create(path string, f File, write func(io.Writer) error) error {
-	file, err := os.Create(path)
+	err := removeAny(path)
+	if err != nil {
+		return err
+	}
+	// Only a new file is written, and never what a link leads to.
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,10 @@ func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{lock: lock, synced: time.Now()}
+	err = regular.Own(path)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
 	j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
@@ -112,6 +116,10 @@ func LockOf(path string) string {
 // Lock takes the lock of the file at path. If another process holds the lock,
 // the error begins with taken.
 func Lock(path, taken string) (*flock.Flock, error) {
+	err := regular.Own(LockOf(path))
+	if err != nil {
+		return nil, err
+	}
 	lock := flock.New(LockOf(path))
 	locked, err := lock.TryLock()
 	if err != nil {

@@ -51,6 +51,26 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
+// Own returns an error if the name path has something other than a regular file,
+// such as a link or a pipe. A program that writes to a file of its own calls Own
+// first, so that it writes to nothing else, and waits for nobody.
+func Own(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s: not a regular file: a link", path)
+	}
+	err = check(info, nil, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
 // check returns an error unless info describes a regular file.
 func check(info fs.FileInfo, err error, link func() error) error {
 	if errors.Is(err, fs.ErrNotExist) {

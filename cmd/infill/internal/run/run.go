@@ -138,7 +138,7 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 		fmt.Fprintf(s.Err, "infill: %s is there already, and done\n", cli.OneLine(b.Output))
 	}
 	if b.Done {
-		return nil
+		return verdict(s, quiet, shard, b)
 	}
 	if !quiet {
 		text := cli.OneLine(cmp.Or(b.Output, "part "+shard.String())) + ": " +
@@ -163,6 +163,12 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 	for _, name := range b.Options {
 		cli.Warn(s, quiet, "the column %s is read as an option, and some values are none; --keep %[1]s copies it", name)
 	}
+	return verdict(s, quiet, shard, b)
+}
+
+// verdict tells of rejected records, whose exit code is the same whenever the
+// run is done.
+func verdict(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
 	switch {
 	case b.Rejected == 0:
 		return nil
@@ -231,15 +237,18 @@ func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 
 func newCmdMerge(s *terminal.Streams) *cobra.Command {
 	quiet := false
+	remove := false
 	cmd := &cobra.Command{
 		Use:   "merge OUTPUT",
 		Short: "Put the parts of a run together",
 		Args:  cli.OneArgument("one output is merged", "infill run merge OUTPUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			summary, err := batch.Merge(cmd.Context(), args[0])
+			summary, err := batch.Merge(cmd.Context(), args[0], remove)
 			return tell(cmd.Context(), s, quiet, batch.Shard{}, summary, err)
 		},
 	}
+	cmd.Flags().BoolVar(&remove, "remove-parts", false, "remove the parts afterwards; without them OUTPUT cannot be "+
+		"made again")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no summary")
 	return cmd
 }
