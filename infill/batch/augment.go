@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+	"golang.org/x/text/unicode/norm"
 
 	"infill/infill"
 	"infill/internal/object"
@@ -311,7 +312,9 @@ func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 // protected returns the byte ranges in text of all texts of Protect.
 func (a *Augment) protected(text string) (spans [][]int) {
 	for _, p := range a.Protect {
-		for _, s := range regexp.MustCompile("(?i)"+regexp.QuoteMeta(p)).FindAllStringIndex(text, -1) {
+		// A text that looks equal is found, whichever way its accents are written.
+		ways := regexp.QuoteMeta(norm.NFC.String(p)) + "|" + regexp.QuoteMeta(norm.NFD.String(p))
+		for _, s := range regexp.MustCompile("(?i)"+ways).FindAllStringIndex(text, -1) {
 			before, _ := utf8.DecodeLastRuneInString(text[:s[0]])
 			first, _ := utf8.DecodeRuneInString(p)
 			last, _ := utf8.DecodeLastRuneInString(p)

@@ -530,7 +530,7 @@ func TestRefusesOthers(t *testing.T) {
 	}{
 		"no --resume": {func(t *testing.T, _ string, j *Job) { j.Resume = false },
 			"is a run that was not finished: --resume goes on with it"},
-		"other settings": {set("seed", "2"), "(seed: nothing there, 2 now): give the old one, or another output"},
+		"other settings": {set("seed", "2"), "(seed: not given there, 2 now): give the old one, or another output"},
 		"other device":   {set("device", "gpu"), "(device: none there, gpu now)"},
 		"other number": {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{Index: 2, Count: 3} },
 			"holds a run in 2 parts, and not in 3: remove it, or choose another output"},
@@ -583,7 +583,7 @@ func TestMerge(t *testing.T) {
 	for changed, want := range map[string]string{
 		strings.Replace(whole, "\n", "\n{\n", 1):         damaged + "(line 2 is no line of a run): remove it",
 		whole + whole[at:]:                               damaged + "(line 152 is no line of a run)",
-		strings.Replace(whole, device, `"device":""`, 1): "(device: none there, nothing now)",
+		strings.Replace(whole, device, `"device":""`, 1): "(device: none there, not given now)",
 		whole[:len(whole)-9]:                             unfinished,
 		whole[:9]:                                        unfinished,
 	} {

@@ -204,7 +204,8 @@ func TestDiskFaults(t *testing.T) {
 		want          string
 		done          bool // whether the output is there all the same
 	}{
-		"a part": {at: first, obstacle: inParts("00001-of-00001.jsonl"), want: "00001-of-00001.jsonl: not a regular file: a folder"},
+		"a part": {at: first, obstacle: inParts("00001-of-00001.jsonl"),
+			want: "00001-of-00001.jsonl: not a regular file: a folder"},
 		"the lock of a part": {at: first, obstacle: inParts(".00001-of-00001.jsonl.lock"),
 			want: ".00001-of-00001.jsonl.lock: not a regular file: a folder"},
 		"the lock of the output": {at: first, obstacle: inParts(".output.part.lock"),

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"infill/infill"
 	"infill/internal/lines"
 	"infill/internal/object"
@@ -245,6 +247,7 @@ func (s *Reader) parse(r *Record) (err error) {
 		return fmt.Errorf("longer than %d bytes: split it", maxRecord)
 	case s.form == formJSONL:
 		r.Object, err = object.Parse([]byte(text))
+		s.named(r.Object)
 	case !utf8.ValidString(text):
 		return errors.New("the line is not valid UTF-8: save the file as UTF-8")
 	case r.cr || s.form == formText && strings.Contains(text, "\r"):
@@ -261,6 +264,24 @@ func (s *Reader) parse(r *Record) (err error) {
 	}
 	return err
 }
+
+// named gives the key with the text the name that the user gave, if both look
+// equal.
+func (s *Reader) named(o object.Object) {
+	if o.Get(s.column) != nil {
+		return
+	}
+	for i := range o {
+		if alike(o[i].Key, s.column) {
+			o[i].Key = s.column
+			return
+		}
+	}
+}
+
+// alike reports whether two names look equal: whether they are equal when each
+// letter with an accent is one character (NFC).
+func alike(a, b string) bool { return norm.NFC.String(a) == norm.NFC.String(b) }
 
 // openInput opens a file whose texts are in column, and reads the header of a
 // table. It also writes the file's own bytes to the writer to.
@@ -322,9 +343,15 @@ func (s *Reader) readHeader() error {
 	return nil
 }
 
-// has returns an error if the file is a table without this column.
+// has returns an error if the file is a table without this column. A column whose
+// name looks equal gets this name.
 func (s *Reader) has(column string) error {
 	if s.names == nil || slices.Contains(s.names, column) {
+		return nil
+	}
+	at := slices.IndexFunc(s.names, func(name string) bool { return alike(name, column) })
+	if at >= 0 {
+		s.names[at] = column
 		return nil
 	}
 	there := strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", s.names), "[]"), `" "`, `", "`)

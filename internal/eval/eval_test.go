@@ -257,7 +257,7 @@ func TestChangedConfiguration(t *testing.T) {
 		"sampler": {func(o *Options) { o.Config.Samplers[2].Name = "brief" },
 			"samplers[2].name: short there, brief now"},
 		"fewer": {func(o *Options) { o.Config.Samplers = o.Config.Samplers[:2] },
-			"samplers[2].name: short there, nothing now"},
+			"samplers[2].name: short there, not given now"},
 		"model": {func(o *Options) {
 			other := lmtest.New(1, 32)
 			other.Info.SHA256 = "cd"

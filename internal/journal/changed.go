@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -44,13 +43,18 @@ func CheckUnchanged(dir string, there, now any) error {
 	}
 	both := maps.Clone(before)
 	maps.Copy(both, after)
-	short := func(value string) string { return cmp.Or(fmt.Sprintf("%.60s", value), "nothing") }
 	var list []string
 	for _, path := range slices.Sorted(maps.Keys(both)) {
 		was := before[path]
 		is := after[path]
-		if was != is {
-			list = append(list, fmt.Sprintf("%s: %s there, %s now", path, short(was), short(is)))
+		switch {
+		case was == is:
+		case is == "":
+			list = append(list, fmt.Sprintf("%s: %.60s there, not given now", path, was))
+		case was == "":
+			list = append(list, fmt.Sprintf("%s: not given there, %.60s now", path, is))
+		default:
+			list = append(list, fmt.Sprintf("%s: %.60s there, %.60s now", path, was, is))
 		}
 	}
 	if list == nil {

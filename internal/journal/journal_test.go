@@ -131,8 +131,8 @@ func TestCheckUnchanged(t *testing.T) {
 		changed.Differences[4] != "seed: 1152921504606846977 there, 1152921504606846976 now" {
 		t.Fatal(err)
 	}
-	want := "run holds a run of another configuration (a[1]: 2 there, nothing now; b.c: x there, y now; d: " +
-		strings.Repeat("x", 60) + " there, nothing now; and 2 more): give the old one, or another output"
+	want := "run holds a run of another configuration (a[1]: 2 there, not given now; b.c: x there, y now; d: " +
+		strings.Repeat("x", 60) + " there, not given now; and 2 more): give the old one, or another output"
 	if err.Error() != want {
 		t.Error(err)
 	}
