@@ -118,7 +118,9 @@ func askedBy(t *testing.T, o serve.Options, model string) map[string]func() (str
 // line, and the client does not learn it.
 func TestFaults(t *testing.T) {
 	for want, fail := range map[string]func() error{
-		"out of memory at /secret/path":                  func() error { return errors.New("out of memory at /secret/path") },
+		"out of memory at /secret/path": func() error {
+			return errors.New("out of memory at /secret/path")
+		},
 		"a fault of the program at serve/faults_test.go": func() error { panic("/secret/path") },
 	} {
 		f, m := newFaulty(t, fail)
