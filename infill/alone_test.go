@@ -3,6 +3,8 @@ package infill
 import (
 	"math"
 	"testing"
+
+	"infill/lm/lmtest"
 )
 
 // TestPlanAlone: each slot has the model's own probabilities, with all blanks
@@ -46,5 +48,26 @@ func TestPlanAlone(t *testing.T) {
 	if len(alone[0]) != 1 || len(alone[1]) != 1 || alone[1][0].TokenID != cat ||
 		alone[1][0].Text != "the [MASK] sat cat on [MASK] [MASK] ." {
 		t.Errorf("of two targets: %+v", alone)
+	}
+}
+
+// TestAloneTexts: the lists of a result have five texts, each once, also where
+// likely tokens spell the same.
+func TestAloneTexts(t *testing.T) {
+	f, model := newFake(t)
+	const piece, word = 15, 18 // ##seen, seen
+	model.Weight = func(token int) float64 {
+		if token == piece || token == word {
+			return 9
+		}
+		return lmtest.Weight(token)
+	}
+	r := fill(t, f, "the [MASK] sat", asked{Fill: FillAny})
+	texts := map[string]bool{}
+	for _, v := range r.Alone[0] {
+		texts[v.Text] = true
+	}
+	if len(r.Alone[0]) != 5 || len(texts) != 5 || r.Alone[0][0].Text != "seen" {
+		t.Errorf("alone: %+v", r.Alone[0])
 	}
 }

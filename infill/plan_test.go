@@ -98,3 +98,24 @@ func TestReadRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestLeastRows: a search whose budget is used up goes on to its first fill, and
+// its plan tells just so many rows.
+func TestLeastRows(t *testing.T) {
+	for blanks := range 6 {
+		f, _ := newFake(t)
+		o := asked{Budget: Budget{Rows: 1}}
+		plan, err := f.Plan(o.request("the" + strings.Repeat(" [MASK]", blanks+1) + " sat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := plan.Fill(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, _ := plan.Cost()
+		if int64(most) != r.Stats.ModelRows {
+			t.Errorf("%d blanks: %d rows, and %d were told", blanks+1, r.Stats.ModelRows, most)
+		}
+	}
+}

@@ -1,14 +1,17 @@
 package infill
 
 import (
+	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"infill/lm"
+	"infill/lm/lmtest"
 	"infill/tokenize"
 )
 
@@ -76,6 +79,36 @@ func TestScoreErrors(t *testing.T) {
 	for _, test := range tests {
 		if _, err := f.Score(t.Context(), test.text, "l2r"); !errors.Is(err, test.want) {
 			t.Errorf("%q: got %v, want %v", test.text, err, test.want)
+		}
+	}
+}
+
+// scorer notes every query of a model.
+type scorer struct {
+	*lmtest.Model
+	queries []lm.Query
+}
+
+func (m *scorer) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
+	m.queries = append(m.queries, queries...)
+	return m.Model.Score(ctx, ids, queries)
+}
+
+// TestWindowEdge: a word is masked with all of its pieces that its window has,
+// up to the last token of the window, and not beyond.
+func TestWindowEdge(t *testing.T) {
+	for _, pieces := range []int{4, 5, 6} {
+		m := &scorer{Model: newModel(16, 1)} // windows of 14 tokens
+		text := strings.Repeat("cat ", 9) + "un" + strings.Repeat("seen", pieces-1) + strings.Repeat(" dog", 12)
+		score, err := New(m, newTokenizer(t)).Score(t.Context(), text, WordScore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []int{10, 11, 12, 13, 14}[:min(pieces, 5)]
+		first := m.queries[9] // of the word's first piece, at position 10 of the first window
+		if score.Windows < 2 || len(m.queries) != 21+pieces || first.Position != 10 || !slices.Equal(first.Masked, want) {
+			t.Errorf("%d pieces in %d windows: %d queries, masked are %v, want %v", pieces, score.Windows,
+				len(m.queries), first.Masked, want)
 		}
 	}
 }

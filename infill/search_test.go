@@ -455,8 +455,10 @@ func TestFewDraws(t *testing.T) {
 	// At a low temperature the likeliest allowed word comes.
 	cold := asked{}
 	cold.Samples, cold.Temperature, cold.Top = 50, 0.01, 3
-	if got := fill(t, f, "the [MASK] sat", cold); len(got.Fills) != 1 || got.Stats.Draws != 50 {
-		t.Errorf("at temperature 0.01: %d different fills of %d draws", len(got.Fills), got.Stats.Draws)
+	got := fill(t, f, "the [MASK] sat", cold)
+	if len(got.Fills) != 1 || got.Stats.Draws != 50 || len(got.Warnings) > 0 {
+		t.Errorf("at temperature 0.01: %d different fills of %d draws, warnings %q", len(got.Fills), got.Stats.Draws,
+			got.Warnings)
 	}
 	// Warm draws of one slot follow the power of its conditional.
 	warm := asked{}

@@ -455,6 +455,8 @@ func TestRefuses(t *testing.T) {
 			"in.csv: the record after line 1 is longer than 33554432 bytes: close its quotes, or split it"},
 		"no line end": {"in.jsonl", "{}\n" + strings.Repeat(" ", maxLine+1), "o.jsonl", nil,
 			"in.jsonl: the record after line 1 is longer than 33554432 bytes"},
+		"a quote, and no line end": {"in.tsv", "text\tn\n\"a\t1\nb\t2\n" + strings.Repeat(" ", maxLine+1), "o.jsonl", nil,
+			"in.tsv: the record after line 3 is longer than 33554432 bytes"},
 		"columns alike": {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
 		"packed twice":  {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
 		"output there": {"in.txt", "a\n", "o.txt", func(j *Job) { put(t, filepath.Dir(j.Output.Path), "o.txt", "b\n") },

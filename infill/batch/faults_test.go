@@ -371,3 +371,54 @@ func TestReaderFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnings: a run says which of its texts no record holds, unless an earlier
+// process has seen some of the records.
+func TestWarnings(t *testing.T) {
+	dir := t.TempDir()
+	in := File{Path: put(t, dir, "in.txt", "the cat sat on the mat\nthe old dog ran\n")}
+	job := func(out string, failAt int) Job {
+		f, _ := newFake(t, failAt)
+		return Job{Input: in, Output: File{Path: filepath.Join(dir, out)}, Resume: true,
+			Work: &Augment{Filler: f, Key: "text", Variants: 1, Blanks: 1, Context: "none", Given: give("seed=1"),
+				Protect: []string{"dog", "rug"}}}
+	}
+	want := []string{`no text holds "rug", which is protected`}
+	s := must(t, job("whole.txt", 0))
+	if !slices.Equal(s.Warnings, want) {
+		t.Errorf("warnings %q, want %q", s.Warnings, want)
+	}
+	_, err := Run(t.Context(), job("out.txt", 2))
+	if !errors.Is(err, errFault) {
+		t.Fatal(err)
+	}
+	s = must(t, job("out.txt", 0))
+	if s.Kept != 1 || s.Warnings != nil {
+		t.Errorf("%d records were kept, warnings %q", s.Kept, s.Warnings)
+	}
+}
+
+// TestLinks: an output goes where its links lead, one behind the other, and the
+// links stay.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	in := File{Path: put(t, dir, "in.txt", "a\n")}
+	folder := filepath.Join(dir, "data")
+	err := errors.Join(os.Mkdir(folder, 0o777), os.Symlink("data/second.txt", filepath.Join(dir, "first.txt")),
+		os.Symlink("third.txt", filepath.Join(folder, "second.txt")),
+		os.Symlink(filepath.Join(dir, "real.txt"), filepath.Join(folder, "third.txt")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, Job{Input: in, Output: File{Path: filepath.Join(dir, "first.txt")}, Work: &shout{}})
+	for name, link := range map[string]bool{"first.txt": true, "data/second.txt": true, "data/third.txt": true,
+		"real.txt": false} {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		if err != nil || (info.Mode().Type() == os.ModeSymlink) != link {
+			t.Errorf("%s: %v, error %v", name, info, err)
+		}
+	}
+	if got := get(t, filepath.Join(dir, "real.txt")); got != "A\n" {
+		t.Errorf("the output is %q", got)
+	}
+}

@@ -797,3 +797,60 @@ func TestMemoryOfEveryPath(t *testing.T) {
 		}
 	}
 }
+
+// TestExactLimits: what is at a limit is taken, and what is beyond it is refused.
+func TestExactLimits(t *testing.T) {
+	f, _ := newFaulty(t, func() error { return nil })
+	const chains = `{"template":"the [MASK] sat","sampler":"gibbs","samples":3,"steps":4,"candidates":6}`
+	for name, c := range map[string]struct {
+		limit     func(l *serve.Limits, n int)
+		least     int // the limit of a server that takes the body
+		path      string
+		body      string
+		forbidden int // the status of a server with a lower limit
+	}{
+		// A row to begin with, and five states of each of three chains.
+		"rows":       {func(l *serve.Limits, n int) { l.Rows = n }, 16, "/v1/fill", chains, 422},
+		"samples":    {func(l *serve.Limits, n int) { l.Samples = n }, 3, "/v1/fill", chains, 422},
+		"candidates": {func(l *serve.Limits, n int) { l.Candidates = n }, 6, "/v1/fill", chains, 422},
+		"seconds": {func(l *serve.Limits, n int) { l.Time = time.Duration(n) * time.Second }, 7, "/v1/fill",
+			`{"template":"the [MASK] sat","budget":"7s"}`, 422},
+		"blanks": {func(l *serve.Limits, n int) { l.Blanks = n }, 3, "/v1/fill", `{"template":"the [MASK:3] sat"}`, 422},
+		"masks":  {func(l *serve.Limits, n int) { l.Blanks = n }, 3, "/", `{"inputs":"the [MASK:3] sat"}`, 422},
+		"top":    {func(l *serve.Limits, n int) { l.Top = n }, 4, "/v1/fill", `{"template":"the [MASK] sat","top":4}`, 422},
+		"top_k": {func(l *serve.Limits, n int) { l.Top = n }, 4, "/",
+			`{"inputs":"the [MASK] sat","parameters":{"top_k":4}}`, 422},
+		"targets": {func(l *serve.Limits, n int) { l.Top = n }, 2, "/",
+			`{"inputs":"the [MASK] sat","parameters":{"top_k":9,"targets":["cat","dog","cat"]}}`, 422},
+		"texts":  {func(l *serve.Limits, n int) { l.Texts = n }, 2, "/v1/score", `{"texts":["the cat","the dog"]}`, 422},
+		"tokens": {func(l *serve.Limits, n int) { l.Rows = n }, 3, "/v1/score", `{"texts":"the cat sat"}`, 422},
+		"bytes":  {func(l *serve.Limits, n int) { l.Body = int64(n) }, 23, "/v1/score", `{"texts":"the cat sat"}`, 413},
+	} {
+		for _, below := range []int{0, 1} {
+			o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake",
+				Limits: serve.DefaultLimits()}
+			c.limit(&o.Limits, c.least-below)
+			code, text := ask(t, started(t, o)+c.path, c.body)
+			want := []int{200, c.forbidden}[below]
+			if code != want {
+				t.Errorf("%s, a limit of %d: %d %s, want %d", name, c.least-below, code, text, want)
+			}
+		}
+	}
+	// A body whose length is not told beforehand.
+	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o.Limits.Body = 23
+	url := started(t, o)
+	for body, want := range map[string]int{`{"texts":"the cat sat"}`: 200, `{"texts":"the cat sat" }`: 413} {
+		answer, err := http.Post(url+"/v1/score", "application/json", io.MultiReader(strings.NewReader(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != want ||
+			want == 413 && !strings.Contains(string(text), "more bytes than this server takes") {
+			t.Errorf("%s: %d %s, want %d (%v)", body, answer.StatusCode, text, want, err)
+		}
+	}
+}

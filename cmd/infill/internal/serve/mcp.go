@@ -56,10 +56,11 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 	if err != nil {
 		return err
 	}
-	if err = server.Run(ctx, converse(s.In, s.Out)); err != nil && ctx.Err() == nil { // a signal may have ended it
-		return fmt.Errorf("read the agent's messages: %w", err)
+	err = server.Run(ctx, converse(s.In, s.Out))
+	if ctx.Err() != nil { // a signal has ended it
+		return nil
 	}
-	return nil
+	return err
 }
 
 // conversation is an MCP transport with a message on each line. The library's
@@ -68,22 +69,22 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 type conversation struct {
 	in    *bufio.Reader
 	ended context.Context
-	end   context.CancelFunc
-	open  sync.Map       // ids of calls without an answer
-	calls sync.WaitGroup // counts the ids in open
-	lock  sync.Mutex     // guards out
+	end   context.CancelCauseFunc // with the error of a write; nil for none
+	open  sync.Map                // ids of calls without an answer
+	calls sync.WaitGroup          // counts the ids in open
+	lock  sync.Mutex              // guards out
 	out   io.Writer
 }
 
 func converse(in io.Reader, out io.Writer) *conversation {
 	c := &conversation{in: bufio.NewReaderSize(in, mcp.DefaultMaxLineLength), out: out}
-	c.ended, c.end = context.WithCancel(context.Background())
+	c.ended, c.end = context.WithCancelCause(context.Background())
 	return c
 }
 
 func (c *conversation) Connect(context.Context) (mcp.Connection, error) { return c, nil }
 func (c *conversation) SessionID() string                               { return "" }
-func (c *conversation) Close() error                                    { c.end(); return nil }
+func (c *conversation) Close() error                                    { c.end(nil); return nil }
 
 // Read returns the next message, and itself answers lines that are not
 // messages. It returns the end of the input only after all calls are answered,
@@ -98,8 +99,13 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 			return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))), nil // also a part of a long line
 		})
-		if err != nil {
+		switch {
+		case c.ended.Err() != nil:
+			return nil, context.Cause(c.ended)
+		case err == io.EOF:
 			return nil, err
+		case err != nil:
+			return nil, fmt.Errorf("read the agent's messages: %w", err)
 		}
 		request, err := c.request(line)
 		if err == nil && request.Method != "" {
@@ -196,5 +202,9 @@ func (c *conversation) Write(_ context.Context, message jsonrpc.Message) error {
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	return object.WriteLine(c.out, object.Identified{ID: id, Value: json.RawMessage(text)})
+	err = object.WriteLine(c.out, object.Identified{ID: id, Value: json.RawMessage(text)})
+	if err != nil {
+		c.end(err)
+	}
+	return err
 }
