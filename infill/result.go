@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -179,6 +180,17 @@ func (p Progress) Result() *Result {
 		return nil
 	}
 	return p.result()
+}
+
+// String says what a run does and how far it is.
+func (p Progress) String() string {
+	switch {
+	case p.TokenIDs == nil:
+		return fmt.Sprintf("searching, %d %% of the budget", p.Step)
+	case p.WarmUp:
+		return fmt.Sprintf("warm-up, step %d of %d", p.Step, p.Steps)
+	}
+	return fmt.Sprintf("sampling, step %d of %d", p.Step, p.Steps)
 }
 
 // resultFormat is the value of Result.Format.

@@ -145,5 +145,6 @@ func (t *Tokenizer) refuseSpecial(text string) error {
 		return inputFault(errSpecialToken, first, "%s is the model's own; write %s where a word is wanted",
 			found, maskToken)
 	}
-	return inputFault(errSpecialToken, first, "%s is added by the program where the model needs it; take it out", found)
+	return inputFault(errSpecialToken, first, "%s is added by the program where the model needs it; "+
+		`take it out, or write \%[1]s for the text`, found)
 }

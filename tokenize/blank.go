@@ -33,8 +33,8 @@ const blankHelp = "write [MASK], [MASK:3], [MASK:1-3], [MASK=name] or [MASK~st..
 
 const opening = "[MASK"
 
-// escape is the backslash that turns a blank after it into text.
-const escape = '\\'
+// backslash turns a blank after it into text.
+const backslash = '\\'
 
 // shortestLine is the smallest number of underscores that make a blank.
 const shortestLine = 3
@@ -43,6 +43,7 @@ const shortestLine = 3
 type spelling struct {
 	literal []string // the texts, the longest first
 	line    int      // smallest number of underscores that make a blank; 0 if underscores are text
+	special []string // tokens that are text after a backslash, and no blanks
 }
 
 // spelled returns the spellings that every template allows, and those in
@@ -60,12 +61,22 @@ func spelled(further ...string) spelling {
 	return s
 }
 
-// mark is a blank in a text, or a text that would be a blank without the
-// backslash before it.
+// mark is a blank or a special token in a text, with the backslashes before it.
 type mark struct {
-	start, end int // byte range; end is -1 if the closing ] is missing
-	escaped    bool
-	notation   bool // whether it begins with [MASK
+	start, end  int // byte range; end is -1 if the closing ] is missing
+	backslashes int
+	notation    bool // whether it begins with [MASK
+	special     bool // whether it is no blank
+}
+
+// escaped reports whether the backslashes before a mark make it text.
+func (m mark) escaped() bool { return m.backslashes%2 == 1 }
+
+// escape is what backslashes before a mark do: the first of each two is
+// dropped, and an odd one makes the mark text.
+type escape struct {
+	dropped    int // byte offset of the dropped backslashes, which end at start
+	start, end int // byte range of the text; empty for a blank, which stays one
 }
 
 // marks returns the marks of a text, leftmost first. Text that only looks like
@@ -74,17 +85,20 @@ type mark struct {
 func (s spelling) marks(text string) (list []mark) {
 	for at := 0; at < len(text); {
 		m, size := s.at(text, at)
-		if size > 0 && at > 0 && text[at-1] == escape {
-			m.escaped = true
+		if size == 0 {
+			at++
+			continue
+		}
+		before := text[:at]
+		m.backslashes = len(before) - len(strings.TrimRight(before, string(backslash)))
+		if m.escaped() {
 			if m.notation {
 				size = len(opening)
 			}
 			m.end = at + size
 		}
-		if size > 0 {
-			list = append(list, m)
-		}
-		at += max(1, size)
+		list = append(list, m)
+		at += size
 	}
 	return list
 }
@@ -114,6 +128,13 @@ func (s spelling) at(text string, at int) (m mark, size int) {
 			return m, len(literal)
 		}
 	}
+	for _, token := range s.special {
+		if strings.HasPrefix(rest, token) {
+			m.special = true
+			m.end = at + len(token)
+			return m, len(token)
+		}
+	}
 	line := len(rest) - len(strings.TrimLeft(rest, "_"))
 	if s.line > 0 && line >= s.line {
 		m.end = at + line
@@ -122,13 +143,19 @@ func (s spelling) at(text string, at int) (m mark, size int) {
 	return m, 0
 }
 
-// findBlanks returns the blanks of a text, leftmost first, and the marks that
-// backslashes turn into text.
-func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, err error) {
+// findBlanks returns the blanks of a text, leftmost first, and what backslashes
+// do. Special tokens without a backslash are left to refuseSpecial.
+func (s spelling) findBlanks(text string) (blanks []notation, escapes []escape, err error) {
 	for _, m := range s.marks(text) {
+		if m.backslashes > 0 && !(m.special && !m.escaped()) {
+			e := escape{dropped: m.start - (m.backslashes+1)/2, start: m.start, end: m.start}
+			if m.escaped() {
+				e.end = m.end
+			}
+			escapes = append(escapes, e)
+		}
 		switch {
-		case m.escaped:
-			escapes = append(escapes, m)
+		case m.escaped() || m.special:
 			continue
 		case m.end < 0:
 			return nil, nil, inputFault(errBlankSyntax, m.start, "%s", "the closing ] is missing; "+blankHelp)
@@ -155,7 +182,7 @@ func (s spelling) findBlanks(text string) (blanks []notation, escapes []mark, er
 // blank; "" for none.
 func BlankSpans(text, further string) (spans [][2]int) {
 	for _, m := range spelled(further).marks(text) {
-		if !m.escaped && m.end >= 0 {
+		if !m.escaped() && m.end >= 0 {
 			spans = append(spans, [2]int{m.start, m.end})
 		}
 	}
@@ -214,7 +241,7 @@ func closing(rest string) int {
 		switch {
 		case c == '~':
 			pattern = true
-		case pattern && c == escape:
+		case pattern && c == backslash:
 			at++
 		case pattern && c == '[' && !class:
 			class = true

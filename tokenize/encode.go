@@ -81,14 +81,14 @@ func (e *encoder) addWord(id, start, end int) {
 	e.words++
 }
 
-// addOwn adds text[from:to] of a user. escapes are the blanks that a backslash
-// turns into text.
-func (e *encoder) addOwn(from, to int, escapes []mark) {
-	for _, m := range escapes {
-		if m.start-1 >= from && m.end <= to {
-			e.addPlain(from, m.start-1)
-			e.encode(m.start, m.end) // without the search for added tokens, which would find the model's mask
-			from = m.end
+// addOwn adds text[from:to] of a user. In text after a backslash it looks for
+// no added tokens, as it would find the model's mask.
+func (e *encoder) addOwn(from, to int, escapes []escape) {
+	for _, x := range escapes {
+		if x.dropped >= from && x.end <= to {
+			e.addPlain(from, x.dropped)
+			e.encode(x.start, x.end, matcher{})
+			from = x.end
 		}
 	}
 	e.addPlain(from, to)
@@ -100,7 +100,7 @@ func (e *encoder) addPlain(from, to int) {
 	for from < to {
 		token, before, start, end := e.t.added.next(e.text, from, to)
 		if before > from {
-			e.encode(from, before)
+			e.encode(from, before, e.t.normalized)
 		}
 		if token == nil {
 			return
@@ -111,9 +111,9 @@ func (e *encoder) addPlain(from, to int) {
 }
 
 // encode adds the tokens of text[from:to], which holds no token of
-// Tokenizer.added. It normalises the text, finds the other added tokens, splits
+// Tokenizer.added. It normalises the text, finds the tokens of added, splits
 // the text into words, and cuts each word by the model.
-func (e *encoder) encode(from, to int) {
+func (e *encoder) encode(from, to int, added matcher) {
 	var l letters
 	for at := from; at < to; {
 		r, size := utf8.DecodeRuneInString(e.text[at:to]) // an invalid byte gives U+FFFD, as in the reference
@@ -126,7 +126,7 @@ func (e *encoder) encode(from, to int) {
 		return
 	}
 	l.first = from == 0
-	e.t.normalized.split(l, e.split, func(token *addedToken, span [2]int) { e.addWord(token.id, span[0], span[1]) })
+	added.split(l, e.split, func(token *addedToken, span [2]int) { e.addWord(token.id, span[0], span[1]) })
 	n := len(e.encoding.IDs)
 	if n > 2*len(e.text)+24 {
 		e.fail(fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged",

@@ -77,13 +77,13 @@ func (tpl *Template) Fill(ids []int) Filled {
 }
 
 // own returns the user's text between two places, without the backslashes that
-// turn a blank into text.
+// escapes drop.
 func (tpl *Template) own(from, to int) string {
 	var own strings.Builder
-	for _, m := range tpl.escapes {
-		if m.start > from && m.end <= to {
-			own.WriteString(tpl.Text[from : m.start-1])
-			from = m.start
+	for _, x := range tpl.escapes {
+		if x.dropped >= from && x.end <= to {
+			own.WriteString(tpl.Text[from:x.dropped])
+			from = x.start
 		}
 	}
 	own.WriteString(tpl.Text[from:to])

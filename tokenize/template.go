@@ -29,7 +29,7 @@ type Template struct {
 	Ties [][]int
 
 	Spelling
-	escapes []mark
+	escapes []escape
 	source  *draft
 }
 
@@ -170,7 +170,7 @@ type draft struct {
 	tokenizer *Tokenizer
 	text      string
 	blanks    []notation
-	escapes   []mark
+	escapes   []escape
 	cased     bool      // whether fills get capitals, see [Template.Fill]
 	shouted   bool      // whether the user's own words are all in capitals
 	titled    bool      // whether all words begin with a capital, as in The Lord Of The Rings
@@ -184,7 +184,9 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	blanks, escapes, err := spelled(t.vocabulary[t.mask], further).findBlanks(text)
+	spelling := spelled(t.vocabulary[t.mask], further)
+	spelling.special = t.forbidden
+	blanks, escapes, err := spelling.findBlanks(text)
 	if err != nil {
 		return nil, err
 	}
@@ -255,13 +257,13 @@ func checkNames(text string, blanks []notation) error {
 
 // ownText returns a text with spaces instead of its blanks and of the blanks
 // that a backslash turns into text.
-func ownText(text string, blanks []notation, escapes []mark) string {
+func ownText(text string, blanks []notation, escapes []escape) string {
 	own := []byte(text)
 	for _, blank := range blanks {
 		copy(own[blank.start:blank.end], strings.Repeat(" ", blank.end-blank.start))
 	}
-	for _, m := range escapes {
-		copy(own[m.start:m.end], strings.Repeat(" ", m.end-m.start))
+	for _, x := range escapes {
+		copy(own[x.start:x.end], strings.Repeat(" ", x.end-x.start))
 	}
 	return string(own)
 }
@@ -380,7 +382,8 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	blanks, escapes, err := spelling{}.findBlanks(text) // lines of underscores are text here
+	// Lines of underscores are text here.
+	blanks, escapes, err := spelling{special: t.forbidden}.findBlanks(text)
 	if err != nil {
 		return nil, err
 	}

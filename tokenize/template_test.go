@@ -444,6 +444,28 @@ func TestSpellings(t *testing.T) {
 	if text := got.Fill([]int{want.IDs[len(want.IDs)-2]}).Text; text != "___ and <mask> and [MASK:2] are day here" {
 		t.Error(text)
 	}
+	// Of backslashes before a blank each pair is one, and an odd one makes text.
+	for typed, text := range map[string]string{
+		`is \\[MASK] here`:                  `is \day here`,
+		`a \\\\[MASK] is`:                   `a \\day is`,
+		`\\___ is`:                          `\day is`,
+		`a \\\\<mask> is`:                   `a \\day is`,
+		`\[SEP] and [CLS\] of \\\[PAD] ___`: `[SEP] and [CLS\] of \[PAD] day`,
+		`a \ b \\ c ___`:                    `a \ b \\ c day`,
+	} {
+		got, err := tokenizer.Template(typed)
+		if err != nil || len(got.Blanks) != 1 {
+			t.Errorf("%s: %+v, %v", typed, got, err)
+			continue
+		}
+		if filled := got.Fill([]int{want.IDs[len(want.IDs)-2]}).Text; filled != text {
+			t.Errorf("%s: %s, want %s", typed, filled, text)
+		}
+	}
+	sep, err := tokenizer.Plain(`a \[SEP] day`)
+	if err != nil || !slices.Equal(sep.Tokens[1:len(sep.Tokens)-1], []string{"a", "[", "sep", "]", "day"}) {
+		t.Errorf("%+v, %v", sep, err)
+	}
 	for _, family := range familyNames {
 		template, err := loadFamily(t, family, "").Template("a ___ and <mask> sat")
 		if err != nil || len(template.Blanks) != 2 {

@@ -75,6 +75,29 @@ func setUsage(root *cobra.Command) {
 	root.SetUsageTemplate("Usage:\n  {{.UseLine}}\n")
 }
 
+// refuseUnknownHelp makes `infill help NAME` an error where nothing has that
+// name. Cobra takes the name for a template, and prints the root's help.
+func refuseUnknownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, help := range root.Commands() {
+		if help.Name() != "help" {
+			continue
+		}
+		help.Args = func(_ *cobra.Command, names []string) error {
+			_, left, err := root.Find(names)
+			if err == nil && len(left) == 0 {
+				return nil
+			}
+			hint := "infill help lists what has a help"
+			similar := root.SuggestionsFor(names[0])
+			if len(similar) > 0 {
+				hint = "did you mean infill help " + similar[0] + "?"
+			}
+			return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(names, " ")), Hint: hint}
+		}
+	}
+}
+
 // listSamplers returns a description of every sampler in the registry.
 func listSamplers() string {
 	var b strings.Builder

@@ -72,9 +72,10 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.FlagError(cmd.CommandPath(), err)
+		return cli.FlagError(cmd, err)
 	})
 	setUsage(root)
+	refuseUnknownHelp(root)
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root

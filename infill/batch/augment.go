@@ -155,6 +155,10 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (made rows, err e
 	if err != nil {
 		return made, err
 	}
+	made.Missing = a.Variants - len(variants)
+	if a.WithOriginal {
+		made.Missing++
+	}
 	var copied object.Object
 	at := -1 // the place of the text among the columns
 	for i, field := range r.Object {

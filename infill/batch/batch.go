@@ -98,6 +98,8 @@ type rows struct {
 	Method string            `json:"method,omitempty"` // as layout.Method
 	// Copied are the columns of the input, which are the same in all rows.
 	Copied json.RawMessage `json:"copied,omitempty"`
+	// Missing is the number of rows that were wanted and could not be made.
+	Missing int `json:"missing,omitempty"`
 }
 
 func (r *rows) lines() int { return len(r.Lines) + len(r.Cells) }
@@ -115,6 +117,7 @@ type Summary struct {
 	Done                     bool   // whether the output existed before the run; the counts are then 0
 	Records, Rejected, Blank int64
 	Lines                    int64 // lines of the output
+	Missing                  int64 // variants that were wanted and could not be made
 	// Options are columns whose values were refused as values of options.
 	Options   []string
 	Kept      int64  // records finished by earlier processes

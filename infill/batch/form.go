@@ -55,8 +55,14 @@ type File struct {
 // IsFile reports whether the suffix of name is that of a form, possibly
 // followed by that of a compression.
 func IsFile(name string) bool {
-	_, err := File{Path: name}.resolve("input")
+	_, err := FormOf(name)
 	return err == nil
+}
+
+// FormOf returns the form that the name of a file tells.
+func FormOf(name string) (Form, error) {
+	f, err := File{Path: name}.resolve("input")
+	return f.Form, err
 }
 
 // resolve sets the form and compression of a file from its name. what is

@@ -218,6 +218,7 @@ func (p *part) take(e *entry) {
 	p.records++
 	p.sum.Records++
 	p.sum.Lines += int64(e.lines())
+	p.sum.Missing += int64(e.Missing)
 	if e.Option != "" && !slices.Contains(p.sum.Options, e.Option) {
 		p.sum.Options = append(p.sum.Options, e.Option)
 	}

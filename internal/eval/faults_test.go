@@ -66,8 +66,8 @@ func TestDiskFaults(t *testing.T) {
 		headFile:              "run.json: not a regular file",
 		samplesFile:           "holds no run, but samples.jsonl",
 		metricsFile:           "file exists",
-		".run.json.lock":      ".run.json.lock: is a directory",
-		".samples.jsonl.lock": ".samples.jsonl.lock: is a directory",
+		".run.json.lock":      ".run.json.lock: not a regular file: a folder",
+		".samples.jsonl.lock": ".samples.jsonl.lock: not a regular file: a folder",
 		".metrics.json123":    ".metrics.json123: directory not empty", // half-written, of a killed process
 	} {
 		t.Run(name, func(t *testing.T) {

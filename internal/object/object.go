@@ -62,7 +62,7 @@ func (o Object) Given(key string) Value {
 func (o Object) Text(key string) (string, error) {
 	v := o.Get(key)
 	if v == nil {
-		return "", fmt.Errorf(`no %q: write {%[1]q: "..."}`, key)
+		return "", o.missing(key)
 	}
 	if !v.IsText() {
 		return "", fmt.Errorf(`%q is not a string: write {%[1]q: "..."}`, key)
@@ -72,6 +72,23 @@ func (o Object) Text(key string) (string, error) {
 		return "", fmt.Errorf("%q %w", key, err)
 	}
 	return text, nil
+}
+
+// missing returns the error for a key that is not there. It names those that are.
+func (o Object) missing(key string) error {
+	const most = 8
+	var keys []string
+	for _, f := range o {
+		keys = append(keys, strconv.Quote(f.Key))
+	}
+	if len(keys) > most {
+		keys = append(keys[:most], "…")
+	}
+	there := ""
+	if len(keys) > 0 {
+		there = " among its keys " + strings.Join(keys, ", ")
+	}
+	return fmt.Errorf(`no %q%s: write {%[1]q: "..."}`, key, there)
 }
 
 // Whole returns an error for JSON that is not UTF-8, or has half of a surrogate

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -69,12 +71,43 @@ func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid 
 
 // Complete makes the shell offer values for the flag with the given name.
 func Complete(cmd *cobra.Command, name string, values []string) {
-	// An error means that the flag does not exist or already has values, which
-	// is a bug in the program.
-	if err := cmd.RegisterFlagCompletionFunc(name,
-		cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	complete(cmd, name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func complete(cmd *cobra.Command, name string, offer cobra.CompletionFunc) {
+	err := cmd.RegisterFlagCompletionFunc(name, offer)
+	if err != nil { // the flag does not exist or already has values, which is a bug in the program
 		panic(err)
 	}
+}
+
+// CompleteFiles makes the shell offer files for arguments. A command with
+// subcommands needs it: by itself, the shell offers only these.
+func CompleteFiles(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// completeList offers files after an @ in a list of words, as in 1=@words.txt.
+func completeList(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion,
+	directive cobra.ShellCompDirective) {
+	directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	at := strings.LastIndex(typed, "@")
+	if at < 0 || at > 0 && !strings.ContainsAny(typed[at-1:at], "=,") {
+		return nil, directive
+	}
+	folder, begun := filepath.Split(typed[at+1:])
+	entries, _ := os.ReadDir(cmp.Or(folder, ".")) // a folder that cannot be read offers nothing
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, begun) || begun == "" && strings.HasPrefix(name, ".") {
+			continue
+		}
+		if e.IsDir() {
+			name += "/"
+		}
+		offers = append(offers, typed[:at+1]+folder+name)
+	}
+	return offers, directive
 }
 
 // Bind defines a flag for each field of *to, a struct, with the tags flag (its
@@ -129,10 +162,21 @@ var kinds = map[string]string{"int": "a whole number", "int64": "a whole number"
 	"intSlice": "a list of whole numbers, such as 2,3", "duration": "a length of time, such as 90s or 5m"}
 
 // FlagError turns an error of the flag parser into a UsageError with words
-// of this program.
-func FlagError(command string, err error) error {
+// of this program. Its hint names the help that has the flag.
+func FlagError(cmd *cobra.Command, err error) error {
+	hint := "see " + cmd.CommandPath() + " --help"
+	if !cmd.HasParent() {
+		hint = optionsHelp // the help of the root command has no flags
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
+		_, option := invalid.GetFlag().Value.(optionFlag)
+		switch {
+		case invalid.GetFlag().Name == "slot" || invalid.GetFlag().Name == "pos":
+			hint = "see infill help templates"
+		case option:
+			hint = optionsHelp
+		}
 		wrong := invalid.Unwrap()
 		is := kinds[invalid.GetFlag().Value.Type()]
 		if is != "" {
@@ -140,8 +184,10 @@ func FlagError(command string, err error) error {
 		}
 		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), wrong)
 	}
-	return &UsageError{err, "see " + command + " --help"}
+	return &UsageError{err, hint}
 }
+
+const optionsHelp = "see infill help options"
 
 // optionFlag makes an option of [infill.Options] a flag, which adds to given.
 type optionFlag struct {
@@ -163,7 +209,7 @@ func (f optionFlag) Set(text string) error {
 		text = earlier.Text() + f.option.Join + text
 	}
 	*f.used = true
-	if f.option.Name == "slot" || f.option.Name == "ban" {
+	if takesFiles(f.option) {
 		var err error
 		text, err = withFiles(f.command.Context(), text)
 		if err != nil {
@@ -181,6 +227,9 @@ func (f optionFlag) Set(text string) error {
 	}
 	return err
 }
+
+// takesFiles reports whether the words of an option may come from a file.
+func takesFiles(o infill.Option) bool { return o.Name == "slot" || o.Name == "ban" }
 
 var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
 
@@ -254,7 +303,10 @@ func AddOptions(cmd *cobra.Command, given *[]infill.Given, names ...string) {
 		if option.Word == "" {
 			flag.NoOptDefVal = "true"
 		}
-		if option.Values != nil && option.Word != "" {
+		switch {
+		case takesFiles(option):
+			complete(cmd, option.Name, completeList)
+		case option.Values != nil && option.Word != "":
 			Complete(cmd, option.Name, option.Values)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
 	"infill/internal/object"
 	"infill/tokenize"
 )
@@ -97,9 +98,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	bar := cli.NewBar(c.streams, c.model.Quiet, false)
 	defer bar.Clear()
 	observe := func(at infill.Progress) {
-		bar.Tell(int64(at.Step), int64(at.Steps), func() string {
-			return fmt.Sprintf("sampling, step %d of %d", at.Step, at.Steps)
-		})
+		bar.Tell(int64(at.Step), int64(at.Steps), at.String)
 	}
 	if c.trace != "" {
 		t, err2 := newTrace(c.trace)
@@ -231,12 +230,21 @@ func before(p *infill.Plan) string {
 	return what + "; Ctrl-C prints the best so far"
 }
 
+// fromFile returns a hint for a file that was given as a template.
+func fromFile(name string) string {
+	form, err := batch.FormOf(name)
+	if err != nil || form == "text" {
+		return "to read templates from a file, one a line: infill < " + name
+	}
+	return fmt.Sprintf("to fill a column of a file: infill run %s -o out.%s --column NAME", name, form)
+}
+
 // misspelt returns a hint if a template seems to be a file or a mistyped
 // command, else "".
 func misspelt(root *cobra.Command, template string) string {
 	info, err := os.Stat(template)
 	if err == nil && info.Mode().IsRegular() {
-		return "to read templates from a file, one a line: infill < " + template
+		return fromFile(template)
 	}
 	if template == "" || strings.ContainsAny(template, " []") {
 		return ""

@@ -4,9 +4,11 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/infill"
 )
 
@@ -20,7 +22,10 @@ type trace struct {
 
 func newTrace(path string) (*trace, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, cli.Usagef("--trace: %s is there already: name another file, or remove it", path)
+	case err != nil:
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
 	return &trace{file: file, rows: csv.NewWriter(file)}, nil

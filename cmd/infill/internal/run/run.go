@@ -34,8 +34,9 @@ type batchOptions struct {
 func (o *batchOptions) command(use, short string, check func() error,
 	take func(*infill.Filler)) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
+		Use:               use,
+		Short:             short,
+		ValidArgsFunction: cli.CompleteFiles,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := cmp.Or(check(), o.validate(args)); err != nil {
 				return err
@@ -157,6 +158,10 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 		}
 		fmt.Fprintf(s.Err, "infill: %s\n", text)
 	}
+	if b.Missing > 0 {
+		cli.Warn(s, quiet, "%s missing: the draws for --distinct only repeated texts; mask more words, or raise "+
+			"--temperature", are(int(b.Missing), "variant"))
+	}
 	for _, w := range b.Warnings {
 		cli.Warn(s, quiet, "%s", w)
 	}
@@ -164,6 +169,15 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 		cli.Warn(s, quiet, "the column %s is read as an option, and some values are none; --keep %[1]s copies it", name)
 	}
 	return verdict(s, quiet, shard, b)
+}
+
+// are returns a count with its verb, as in "1 variant is".
+func are(n int, what string) string {
+	verb := " are"
+	if n == 1 {
+		verb = " is"
+	}
+	return cli.Counted(n, what) + verb
 }
 
 // verdict tells of rejected records, whose exit code is the same whenever the

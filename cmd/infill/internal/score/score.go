@@ -55,7 +55,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 			}
 			return c.run(cmd.Context())
 		},
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: cli.CompleteFiles,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
