@@ -209,9 +209,9 @@ func TestBadInput(t *testing.T) {
 			"infill: control character in the text at byte offset 3: U+001B; take it out\n"},
 		{"NUL", "he \x00 [MASK]", "infill: control character in the text at byte offset 3: U+0000; take it out\n"},
 		{"separator", "he [SEP] had [MASK]", "infill: special token in the text at byte offset 3: [SEP] is added by " +
-			"the program where the model needs it; take it out\n"},
+			"the program where the model needs it; take it out, or write \\[SEP] for the text\n"},
 		{"classifier", "[CLS] he had [MASK]", "infill: special token in the text at byte offset 0: [CLS] is added by " +
-			"the program where the model needs it; take it out\n"},
+			"the program where the model needs it; take it out, or write \\[CLS] for the text\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -41,8 +41,6 @@ var suffixes = map[string]Form{
 }
 
 // kinds maps the suffixes of file names to compressions.
-var kinds = map[string]string{".gz": "gzip", ".zst": "zstd"}
-
 // File names a file in one of the forms.
 type File struct {
 	Path string
@@ -72,11 +70,8 @@ func (f File) resolve(what string) (File, error) {
 		f.Path = followed(f.Path)
 	}
 	name := strings.ToLower(filepath.Base(f.Path))
-	end := filepath.Ext(name)
-	if kinds[end] != "" {
-		f.packed = end
-		name = strings.TrimSuffix(name, end)
-	}
+	f.packed = lines.Packed(name)
+	name = strings.TrimSuffix(name, f.packed)
 	if f.Form == "" {
 		f.Form = suffixes[filepath.Ext(name)]
 	}
@@ -117,30 +112,15 @@ func Open(path string) (io.ReadCloser, error) {
 
 // unpack returns a reader of the file's decompressed contents. It also writes
 // the file's own bytes to the writer to.
-func (f File) unpack(file *os.File, to io.Writer) (_ io.ReadCloser, err error) {
-	r := io.TeeReader(file, to)
-	switch f.packed {
-	case ".gz":
-		r, err = lines.NewGzip(r)
-	case ".zst":
-		r, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
-	}
+func (f File) unpack(file *os.File, to io.Writer) (io.ReadCloser, error) {
+	r, err := lines.Unpack(f.packed, io.TeeReader(file, to))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", f.Path, f.broken(err)), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", f.Path, err), file.Close())
 	}
 	return struct {
 		io.Reader
 		io.Closer
 	}{r, file}, nil
-}
-
-// broken adds to err, if the file is compressed, that the file cannot be decompressed.
-func (f File) broken(err error) error {
-	if f.packed == "" {
-		return err
-	}
-	return fmt.Errorf("the file is no %s, as its name says, or is cut off or damaged (%w): rename it, or get it again",
-		kinds[f.packed], err)
 }
 
 // pack returns a writer to w that compresses if f.packed says so. Closing the

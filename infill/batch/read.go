@@ -153,8 +153,6 @@ func (s *Reader) split() (r Record, err error) {
 			wrong.StartLine, wrong.Err, wrong.Column)
 	case err == errLong, errors.Is(err, bufio.ErrTooLong):
 		err = fmt.Errorf("the record after line %d is %w", s.line, errLong)
-	case err != nil:
-		err = s.of.broken(err)
 	}
 	if err != nil && s.of.Path != "" {
 		err = fmt.Errorf("%s: %w", s.of.Path, err)

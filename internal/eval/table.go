@@ -195,7 +195,11 @@ func (r *Results) referenceNote() string {
 		if ref.Name == metrics.Union {
 			continue
 		}
-		part := fmt.Sprintf("%d sentences of %s", ref.Sentences, ref.Name)
+		what := "sentences"
+		if ref.Sentences == 1 {
+			what = "sentence"
+		}
+		part := fmt.Sprintf("%d %s of %s", ref.Sentences, what, ref.Name)
 		if ref.Excluded > 0 {
 			part += fmt.Sprintf(" (%d left out: the masked ones and their copies)", ref.Excluded)
 		}

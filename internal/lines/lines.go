@@ -77,26 +77,25 @@ func (q *CSV) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Gzip reads the members of a gzip file one after the other. Zeros may stand
+// gzipped reads the members of a gzip file one after the other. Zeros may stand
 // behind the last, as tapes and block devices leave them.
-type Gzip struct {
+type gzipped struct {
 	from *bufio.Reader
 	zip  *gzip.Reader
 }
 
-// NewGzip returns a reader of the text that r holds packed.
-func NewGzip(r io.Reader) (*Gzip, error) {
+func newGzip(r io.Reader) (*gzipped, error) {
 	from := bufio.NewReaderSize(r, 1<<16)
 	zip, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, err
 	}
 	zip.Multistream(false)
-	return &Gzip{from: from, zip: zip}, nil
+	return &gzipped{from: from, zip: zip}, nil
 }
 
 // Read implements io.Reader.
-func (m *Gzip) Read(p []byte) (int, error) {
+func (m *gzipped) Read(p []byte) (int, error) {
 	n, err := m.zip.Read(p)
 	if !errors.Is(err, io.EOF) {
 		return n, err

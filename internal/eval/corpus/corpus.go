@@ -132,7 +132,8 @@ func (c *Corpus) Raw() []string {
 // largest is the largest size of a corpus in bytes, a few times the size of WikiText-103.
 var largest int64 = 2 << 30
 
-// Read reads a corpus in UTF-8 from r or, if r is nil, from the file at path.
+// Read reads a corpus in UTF-8 from r or, if r is nil, from the file at path,
+// which may be compressed. The corpus's SHA-256 is that of the text.
 // Errors contain path. If more than a tenth of the lines is not valid UTF-8,
 // Read returns an error; otherwise it leaves these lines out and counts them.
 func Read(name, path string, r io.Reader) (*Corpus, error) {
@@ -142,7 +143,10 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 			return nil, fmt.Errorf("corpus %s: %w", name, err)
 		}
 		defer file.Close()
-		r = file
+		r, err = lines.Unpack(path, file)
+		if err != nil {
+			return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err)
+		}
 	}
 	fail := func(err error) (*Corpus, error) { return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err) }
 	var content strings.Builder // String returns the text without a copy

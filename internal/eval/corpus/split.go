@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"infill/internal/lines"
 )
 
 // headingLines is the number of first lines of text in which detect looks for a
@@ -15,7 +17,8 @@ const headingLines = 50
 
 // detect returns the form of a file by its name and its first lines.
 func detect(path, text string) Form {
-	if wikiName.MatchString(filepath.Base(path)) {
+	name := strings.TrimSuffix(filepath.Base(path), lines.Packed(path))
+	if wikiName.MatchString(name) {
 		return WikiText
 	}
 	seen := 0

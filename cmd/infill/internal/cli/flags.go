@@ -250,7 +250,7 @@ func withFiles(ctx context.Context, list string) (text string, err error) {
 // readWords returns the lines of the file name that have text, each as an entry
 // of a list. Entries with quotes or commas are in quotes.
 func readWords(ctx context.Context, name string) (words []string, err error) {
-	content, err := ReadFile(ctx, name)
+	content, err := readText(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"infill/infill/batch"
 )
 
 // Stops returns the signals that cancel a command. Under nohup, SIGHUP is not among them.
@@ -43,18 +45,30 @@ func Interruptible[T any](ctx context.Context, do func() (T, error)) (T, error) 
 // ReadFile reads the file that a flag names, at most 64 MB. If ctx ends, it
 // returns ctx's error.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	return readAll(ctx, name, func(name string) (io.ReadCloser, error) { return os.Open(name) })
+}
+
+// readText reads a file as ReadFile does, and decompresses it.
+func readText(ctx context.Context, name string) ([]byte, error) {
+	return readAll(ctx, name, batch.Open)
+}
+
+func readAll(ctx context.Context, name string, open func(string) (io.ReadCloser, error)) ([]byte, error) {
 	const most = 64 << 20
 	return Interruptible(ctx, func() ([]byte, error) {
-		file, err := os.Open(name)
+		file, err := open(name)
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
 		content, err := io.ReadAll(io.LimitReader(file, most+1))
 		if err == nil && len(content) > most {
-			err = fmt.Errorf("%s: more than %d bytes", name, most)
+			err = fmt.Errorf("more than %d bytes", most)
 		}
-		return content, err
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return content, nil
 	})
 }
 
