@@ -93,7 +93,8 @@ func (p *blanksPage) hints() []hint {
 }
 
 func (p *blanksPage) render(columns, rows int) string {
-	m, s := p.m, p.m.run.shown
+	m := p.m
+	s := m.run.shown
 	if s == nil {
 		return m.note(m.fills.empty(), columns, rows)
 	}

@@ -110,7 +110,8 @@ func (p *chainsPage) inTwo(s *snapshot, text string, values int) string {
 }
 
 func (p *chainsPage) render(columns, rows int) string {
-	m, s := p.m, p.m.run.shown
+	m := p.m
+	s := m.run.shown
 	if s.stats() == nil {
 		return m.note("no chains: a search has none; o names a sampler, such as dmala", columns, rows)
 	}

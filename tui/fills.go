@@ -159,7 +159,8 @@ func (p *fillsPage) render(columns, rows int) string {
 
 // page draws the list of fills, and the summary below it.
 func (p *fillsPage) page(columns, rows int) string {
-	m, s := p.m, p.m.run.shown
+	m := p.m
+	s := m.run.shown
 	var notes []string
 	if s != nil && !m.run.stale {
 		for i, note := range summary(s) {
@@ -259,7 +260,8 @@ func weight(f *infill.Fill) float64 {
 }
 
 func (p *fillsPage) table(columns, rows int) string {
-	m, s := p.m, p.m.run.shown
+	m := p.m
+	s := m.run.shown
 	numbers := p.columns(columns)
 	bars := 10
 	used := 4

@@ -110,7 +110,8 @@ func (p *runsPage) hints() []hint {
 }
 
 func (p *runsPage) render(columns, rows int) string {
-	m, folder := p.m, harmless(p.m.config.Folder)
+	m := p.m
+	folder := harmless(m.config.Folder)
 	switch {
 	case folder == "":
 		return m.note("no evaluation is open: infill tui FOLDER shows one", columns, rows)

@@ -14,8 +14,9 @@ import (
 // These are the size of the smallest terminal that holds the screen, and the
 // least width that shows the chosen blank beside the list of fills.
 const (
-	leastColumns, leastRows = 60, 16
-	wideColumns             = 124
+	leastColumns = 60
+	leastRows    = 16
+	wideColumns  = 124
 )
 
 func (m *model) tooSmall() bool { return m.width < leastColumns || m.height < leastRows }

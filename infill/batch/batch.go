@@ -202,11 +202,12 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		"options": strings.Join(options, ","), "threads": strconv.Itoa(j.Threads)})
 	whole := j.Shard.Count == 0
 	if done {
+		s := &Summary{Output: out.Path, Done: true, Rejected: made.Rejected}
 		err = journal.CheckUnchanged(out.Path, made.Settings, now.Settings)
-		if err == nil && whole {
-			err = removeParts(out.Path) // a process killed before it removed them has left them
+		if err != nil || !whole {
+			return s, err
 		}
-		return &Summary{Output: out.Path, Done: true, Rejected: made.Rejected}, err
+		return s, removeParts(out.Path) // a process killed before it removed them has left them
 	}
 	if len(options) > 0 && j.Note != nil {
 		j.Note(fmt.Sprintf("columns read as options: %s; --keep %s copies one instead", strings.Join(options, ", "),
@@ -325,17 +326,26 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 	}
 	if p.head == nil {
 		err = lines.Append(now)
-	} else if err = journal.CheckUnchanged(folderOf(output), p.head.Settings, now.Settings); err == nil &&
-		!p.finished() && !j.Resume {
-		err = exists("%s is a run that was not finished: --resume goes on with it, --overwrite begins again",
-			pathOf(output, now.Part))
+	} else {
+		err = j.mayGoOn(output, &p, now)
 	}
 	p.sum.Kept = p.records
 	p.head = now
-	if err == nil && !p.finished() {
-		err = j.work(ctx, &p, lines)
+	if err != nil || p.finished() {
+		return p.sum, err
 	}
-	return p.sum, err
+	return p.sum, j.work(ctx, &p, lines)
+}
+
+// mayGoOn returns an error if a part was begun with other settings, or is not
+// finished and nobody asked to go on with it.
+func (j Job) mayGoOn(output string, p *part, now *head) error {
+	err := journal.CheckUnchanged(folderOf(output), p.head.Settings, now.Settings)
+	if err != nil || p.finished() || j.Resume {
+		return err
+	}
+	return exists("%s is a run that was not finished: --resume goes on with it, --overwrite begins again",
+		pathOf(output, now.Part))
 }
 
 // work processes the records that part p lacks, several at once.

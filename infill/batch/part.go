@@ -319,30 +319,42 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err != nil {
 		return nil, err
 	}
-	// An earlier run's file of rejects does not belong to this output.
-	err = removeAny(rejectsOf(output))
-	if err == nil && h.Mode != 0 {
-		err = errors.Join(os.Chmod(made, h.Mode), os.Chmod(rejects, h.Mode))
-	}
-	if err == nil && s.Rejected > 0 {
-		err = os.Rename(rejects, rejectsOf(output))
-	}
-	if err == nil {
-		r := receipt{Signature: h.signature(), Rejected: s.Rejected, Settings: h.Settings}
-		if s.Rejected > 0 {
-			r.ExitCode = 3
-		}
-		err = journal.WriteJSON(receiptOf(output), r)
-	}
-	if err == nil { // the output is renamed last: if it exists, everything else does
-		err = os.Rename(made, output)
-	}
+	s.Signature = h.signature()
+	s.Kept = kept
+	err = publish(output, made, rejects, h, s)
 	if err != nil {
 		return nil, err
 	}
-	s.Signature = h.signature()
-	s.Kept = kept
 	return s, nil
+}
+
+// publish gives the finished files of a run their names. The output comes last:
+// if it exists, everything else does.
+func publish(output, made, rejects string, h *head, s *Summary) error {
+	// An earlier run's file of rejects does not belong to this output.
+	err := removeAny(rejectsOf(output))
+	if err != nil {
+		return err
+	}
+	if h.Mode != 0 {
+		err = errors.Join(os.Chmod(made, h.Mode), os.Chmod(rejects, h.Mode))
+		if err != nil {
+			return err
+		}
+	}
+	r := receipt{Signature: s.Signature, Rejected: s.Rejected, Settings: h.Settings}
+	if s.Rejected > 0 {
+		r.ExitCode = 3
+		err = os.Rename(rejects, rejectsOf(output))
+		if err != nil {
+			return err
+		}
+	}
+	err = journal.WriteJSON(receiptOf(output), r)
+	if err != nil {
+		return err
+	}
+	return os.Rename(made, output)
 }
 
 // settingsOf returns the settings of the parts of a run.
@@ -362,8 +374,8 @@ func settingsOf(output string, count int) (settings map[string]string, err error
 	return p.head.Settings, nil
 }
 
-// create makes the file at path anew, instead of what is there. write writes its contents, which create
-// compresses and syncs to the disk.
+// create makes a new file at path in the place of what is there. write writes
+// its contents, which create compresses and syncs to the disk.
 func create(path string, f File, write func(io.Writer) error) error {
 	err := removeAny(path)
 	if err != nil {
@@ -376,10 +388,10 @@ func create(path string, f File, write func(io.Writer) error) error {
 	}
 	buffer := bufio.NewWriterSize(file, bufferSize)
 	packed, err := f.pack(buffer)
-	if err == nil {
-		err = errors.Join(write(packed), packed.Close(), buffer.Flush(), file.Sync())
+	if err != nil {
+		return errors.Join(err, file.Close())
 	}
-	return errors.Join(err, file.Close())
+	return errors.Join(write(packed), packed.Close(), buffer.Flush(), file.Sync(), file.Close())
 }
 
 // rejected is a line of the file of rejected records.

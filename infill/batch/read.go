@@ -105,12 +105,14 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 // Next returns the next record, or io.EOF after the last.
 func (s *Reader) Next() (Record, error) {
 	r, err := s.split()
-	if err == nil {
-		if err := s.parse(&r); err != nil {
-			r.Err = &RejectError{error: err}
-		}
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	err = s.parse(&r)
+	if err != nil {
+		r.Err = &RejectError{error: err}
+	}
+	return r, nil
 }
 
 // split returns the next record with its line or cells. parse then sets the other fields.
@@ -118,12 +120,13 @@ func (s *Reader) split() (r Record, err error) {
 	if s.table != nil {
 		s.limit.N = maxLine
 		r.cells, err = s.table.Read()
-		if err == nil {
+		switch {
+		case s.limit.N == 0:
+			err = errLong
+		case err != nil:
+		default:
 			line, _ := s.table.FieldPos(0)
 			s.line = int64(line)
-		}
-		if s.limit.N == 0 {
-			err = errLong
 		}
 	} else if len(s.ahead) > 0 || s.scan() {
 		r.raw = s.lines.Bytes()
@@ -299,11 +302,14 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 	s := NewReader(body, f.Form, column)
 	s.of = f
 	s.body = body
-	if f.Form.table() {
-		if err = s.readHeader(); err == nil {
-			err = s.has(column)
-		}
+	if !f.Form.table() {
+		return s, nil
 	}
+	err = s.readHeader()
+	if err != nil {
+		return nil, errors.Join(err, body.Close())
+	}
+	err = s.has(column)
 	if err != nil {
 		return nil, errors.Join(err, body.Close())
 	}
@@ -419,20 +425,25 @@ func (e *ColumnError) Error() string { return e.reason }
 // *ColumnError.
 func Records(f File, columns ...string) (list []Record, err error) {
 	s, err := openInput(f, columns[0], io.Discard)
-	if err == nil {
-		defer s.body.Close()
+	if err != nil {
+		return nil, columnError(err)
 	}
-	for i := 1; i < len(columns) && err == nil; i++ {
-		err = s.has(columns[i])
+	defer s.body.Close()
+	for _, name := range columns[1:] {
+		err = s.has(name)
+		if err != nil {
+			return nil, columnError(err)
+		}
 	}
-	var option *infill.OptionError
-	if errors.As(err, &option) && option.Option == "column" {
-		return nil, &ColumnError{option.Reason}
-	}
-	for err == nil {
-		var r Record
-		r, err = s.Next()
-		if err != nil || r.Blank {
+	for {
+		r, err := s.Next()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.Blank {
 			continue
 		}
 		for _, name := range columns {
@@ -442,8 +453,13 @@ func Records(f File, columns ...string) (list []Record, err error) {
 		}
 		list = append(list, r)
 	}
-	if err != io.EOF {
-		return nil, err
+}
+
+// columnError makes the error of a column that is missing a *ColumnError.
+func columnError(err error) error {
+	var option *infill.OptionError
+	if errors.As(err, &option) && option.Option == "column" {
+		return &ColumnError{option.Reason}
 	}
-	return list, nil
+	return err
 }

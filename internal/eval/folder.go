@@ -191,10 +191,12 @@ func openFolder(dir string, h *header) (_ *folder, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = f.begin(); err == nil {
-		f.journal, err = journal.Open(filepath.Join(dir, samplesFile), taken,
-			func(line []byte) error { return f.log.add(line, h) })
+	err = f.begin()
+	if err != nil {
+		return nil, errors.Join(err, f.lock.Unlock())
 	}
+	f.journal, err = journal.Open(filepath.Join(dir, samplesFile), taken,
+		func(line []byte) error { return f.log.add(line, h) })
 	if err != nil {
 		return nil, errors.Join(err, f.lock.Unlock())
 	}

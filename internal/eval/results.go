@@ -109,9 +109,10 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 			}
 			result := summarise(m, v, list)
 			result.Top, err = metrics.Evaluate(ctx, hypotheses(h, m, list, c.Top), references, options)
-			if err == nil {
-				result.All, err = metrics.Evaluate(ctx, hypotheses(h, m, list, c.Chains), references, options)
+			if err != nil {
+				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
 			}
+			result.All, err = metrics.Evaluate(ctx, hypotheses(h, m, list, c.Chains), references, options)
 			if err != nil {
 				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
 			}

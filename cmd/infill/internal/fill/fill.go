@@ -162,21 +162,26 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 		return nil, err
 	}
 	plan, err := f.Plan(r)
-	if err == nil {
-		return plan, nil
+	if err != nil {
+		return nil, c.explain(e, r.Template, err)
 	}
-	meant, _ := tokenize.MeantBlank(r.Template)
+	return plan, nil
+}
+
+// explain adds to the error of a plan what the user may have meant.
+func (c *command) explain(e cli.Entry, template string, err error) error {
+	meant, _ := tokenize.MeantBlank(template)
 	if errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
 		err = fmt.Errorf("%w, or give --blank %q", err, meant)
 	}
 	switch {
 	case e.Line == 0:
 		_, line := infill.Describe(err, infill.Flags)
-		return nil, &cli.UsageError{Err: line, Hint: misspelt(c.root, r.Template)}
+		return &cli.UsageError{Err: line, Hint: misspelt(c.root, template)}
 	case e.Of != nil: // the line's own options may be wrong
-		return nil, cli.DescribeLine(e.Of, err)
+		return cli.DescribeLine(e.Of, err)
 	}
-	return nil, cli.Describe(err)
+	return cli.Describe(err)
 }
 
 // read makes the request of an entry.

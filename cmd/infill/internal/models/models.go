@@ -176,16 +176,22 @@ type modelFacts struct {
 	Config json.RawMessage `json:"config,omitempty"` // content of config.json
 }
 
+// chosen returns the name of the model that commands use.
+func (c *command) chosen() string {
+	name := models.DefaultName()
+	entry, err := c.store.Find(name)
+	if err != nil {
+		return name
+	}
+	return entry.FullName()
+}
+
 func (c *command) list(_ context.Context, names []string) error {
 	entries, err := c.entries(names)
 	if err != nil {
 		return err
 	}
-	chosen := models.DefaultName()
-	entry, err := c.store.Find(chosen)
-	if err == nil {
-		chosen = entry.FullName()
-	}
+	chosen := c.chosen()
 	facts := []modelFacts{}
 	headers := []string{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}
 	rows := [][]string{}
