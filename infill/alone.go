@@ -45,6 +45,30 @@ func (w *work) alone() [][]Value {
 	return list
 }
 
+// entropies makes Result.Entropy.
+func (w *work) entropies() []*float64 {
+	l := w.plan.layouts[0]
+	list := make([]*float64, len(l.template.Blanks))
+	for blank, b := range l.template.Blanks {
+		if b.Slots == 1 {
+			h := entropy(w.roots[0][b.First])
+			list[blank] = &h
+		}
+	}
+	return list
+}
+
+// entropy returns -Σ p log₂ p in bits, given the natural logarithms of p.
+func entropy(logp []float32) (bits float64) {
+	for _, lp := range logp {
+		p := math.Exp(float64(lp))
+		if p > 0 {
+			bits -= p * float64(lp) / math.Ln2
+		}
+	}
+	return bits
+}
+
 // with returns the text of a plan's shortest layout with one slot filled. The
 // other slots hold the mask, whose text never makes a blank begin a sentence.
 func (p *Plan) with(slot, token int) tokenize.Filled {

@@ -59,7 +59,7 @@ func faultUses() map[string]use {
 	}
 	scores := func(text string) use {
 		return func(ctx context.Context, f *Filler) (any, error) {
-			s, err := f.Score(ctx, text, WordScore)
+			s, err := f.Score(ctx, ScoreRequest{Text: text})
 			if s == nil {
 				return nil, err
 			}

@@ -570,7 +570,7 @@ func TestCancel(t *testing.T) {
 	if _, err := f.Fill(ctx, chainOptions().request(twoSlots), nil); err != context.Canceled {
 		t.Errorf("fill: got %v, want context.Canceled itself", err)
 	}
-	if _, err := f.Score(ctx, "the cat sat", "l2r"); err != context.Canceled {
+	if _, err := f.Score(ctx, ScoreRequest{Text: "the cat sat"}); err != context.Canceled {
 		t.Errorf("score: got %v, want context.Canceled itself", err)
 	}
 }
@@ -659,7 +659,7 @@ func TestJSON(t *testing.T) {
 		return list
 	}
 	want := map[string][]string{
-		"top":   {"alone", "fills", "format", "method", "model", "seed", "signature", "stats", "template", "warnings"},
+		"top":   {"alone", "entropy", "fills", "format", "method", "model", "seed", "signature", "stats", "template", "warnings"},
 		"model": {"name", "sha256"},
 		"fill": {"count", "effective_draws", "final_count", "log_likelihood", "rank", "share", "share_error",
 			"share_interval", "spans", "split_r_hat", "text", "token_ids", "values"},

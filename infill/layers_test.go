@@ -9,7 +9,7 @@ import (
 // layerList are the packages, the highest layer first. A new package gets a place here.
 const layerList = `
 cmd/infill cmd/lab cmd/release
-cmd/infill/internal/eval cmd/infill/internal/fill cmd/infill/internal/metrics cmd/infill/internal/models cmd/infill/internal/run cmd/infill/internal/score cmd/infill/internal/serve cmd/infill/internal/tui
+cmd/infill/internal/eval cmd/infill/internal/fill cmd/infill/internal/gaps cmd/infill/internal/metrics cmd/infill/internal/models cmd/infill/internal/run cmd/infill/internal/score cmd/infill/internal/serve cmd/infill/internal/tui
 cmd/infill/internal/cli
 cmd/infill/internal/terminal tui
 infill/serve internal/eval

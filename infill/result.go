@@ -29,7 +29,11 @@ type Result struct {
 	// while all blanks are masked, [blanks][values], five at most. The list is
 	// empty for a blank that has more than one piece at its shortest.
 	Alone [][]Value `json:"alone"`
-	Stats Stats     `json:"stats"`
+	// Entropy is, for each blank, the entropy in bits of what the model expects
+	// there while all blanks are masked, over the whole vocabulary, [blanks]. It
+	// is nil for a blank that has more than one piece at its shortest.
+	Entropy []*float64 `json:"entropy"`
+	Stats   Stats      `json:"stats"`
 	// Unfinished reports whether the run was interrupted. Fills then holds the
 	// likeliest fills found so far.
 	Unfinished bool `json:"unfinished,omitempty"`
@@ -239,7 +243,7 @@ func (w *work) result(a *answer) *Result {
 	p := w.plan
 	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method,
 		Fills: []Fill{},
-		Alone: w.alone(), Warnings: []string{}, Draws: a.series,
+		Alone: w.alone(), Entropy: w.entropies(), Warnings: []string{}, Draws: a.series,
 		Stats: Stats{Slots: p.Slots(), Draws: a.draws, DistinctFills: a.distinct, ModelRows: int64(w.rows) + a.rows,
 			Seconds: time.Since(w.began).Seconds(), Seen: p.seen, Chains: a.chains}}
 	r.Stats.Device = r.Model.Device

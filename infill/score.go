@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -22,13 +23,24 @@ const (
 	PieceScore ScoreMethod = "original"
 )
 
+// ScoreRequest is a text to score. Its zero values are the defaults.
+type ScoreRequest struct {
+	Text string
+	// Context is what stands before the text. The model reads it, and it is not
+	// scored.
+	Context string
+	Method  ScoreMethod // "" for WordScore
+}
+
 // Score is the pseudo-log-likelihood of one text. Its JSON is part of the
 // command's contract: new fields may come, but no field is renamed.
 type Score struct {
 	Text          string       `json:"text"`
+	Context       string       `json:"context,omitempty"`
 	LogLikelihood float64      `json:"log_likelihood"` // sum over Tokens, nats
 	Method        ScoreMethod  `json:"method"`
 	Tokens        []TokenScore `json:"tokens"`
+	Words         []ScoredWord `json:"words"`
 	// PseudoPerplexity is exp(-LogLikelihood / number of tokens).
 	PseudoPerplexity float64 `json:"pseudo_perplexity"`
 	Model            Model   `json:"model"`
@@ -53,15 +65,20 @@ type TokenScore struct {
 //
 //	Σ_t log f(w_t | text with w_t masked, and by WordScore the rest of its word)
 //
-// where f is the model's probability over the whole vocabulary; [CLS] and
-// [SEP] are not scored. Errors: *OptionError for the
-// method, *tokenize.InputError for the text.
-func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*Score, error) {
+// where f is the model's probability over the whole vocabulary; [CLS], [SEP] and
+// the context are not scored. Errors: *OptionError for the method and the
+// context, *tokenize.InputError for the text.
+func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
+	method := cmp.Or(r.Method, WordScore)
 	if method != WordScore && method != PieceScore {
 		return nil, &OptionError{Option: "method",
 			Reason: fmt.Sprintf("%q is not one of %s, %s", method, WordScore, PieceScore)}
 	}
-	encoding, err := f.Plain(text)
+	encoding, err := f.Plain(r.Text)
+	if err != nil {
+		return nil, err
+	}
+	before, err := f.context(r.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +87,12 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 		return nil, err
 	}
 	queries := scoreQueries(encoding, method)
-	logProbs, windows, err := f.scoreWindows(ctx, model, encoding.IDs, queries)
+	long := scored{ids: encoding.IDs, context: before, width: f.maxPositions - 2 - len(before)}
+	logProbs, windows, err := long.score(ctx, model, queries)
 	if err != nil {
 		return nil, cancelled(ctx, err)
 	}
-	score := &Score{Text: text, Method: method, Model: f.Model(), Windows: windows,
+	score := &Score{Text: r.Text, Context: r.Context, Method: method, Model: f.Model(), Windows: windows,
 		Warnings: f.unknown("text", encoding.IDs)}
 	for i, q := range queries {
 		score.Tokens = append(score.Tokens, TokenScore{
@@ -83,11 +101,13 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 		})
 		score.LogLikelihood += logProbs[i]
 	}
+	score.Words = words(r.Text, score.Tokens)
 	score.PseudoPerplexity = math.Exp(-score.LogLikelihood / float64(len(queries)))
 	var s signature
 	s.add("method", string(method))
+	s.context(r.Context, score.Model)
 	if windows > 0 {
-		s.add("windows", fmt.Sprintf("%d/%d", f.maxPositions, (f.maxPositions-2)/2))
+		s.add("windows", fmt.Sprintf("%d/%d", f.maxPositions, long.width/2))
 	}
 	s.model(score.Model)
 	score.Signature = s.String()
@@ -100,36 +120,33 @@ func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
 	return f.tokenizer.Plain(text)
 }
 
-// scoreWindows rates the queries of a text. The model reads a text that is too
+// scored is a text that is scored, perhaps in windows. The context stands in
+// front of each.
+type scored struct {
+	ids     []int // [CLS], the text, [SEP]
+	context []int // tokens of the context with the separator after it
+	width   int   // largest number of the text's tokens in a window
+}
+
+// score rates the queries of a text. The model reads a text that is too
 // long for it in windows, each of which begins half a window after the window
 // before. Each token is rated in the window whose middle is nearest. windows is
 // the number of windows, or 0 if the text fits.
-func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []int,
-	queries []lm.Query) (logProbs []float64, windows int, err error) {
-	width := f.maxPositions - 2 // tokens of a window without [CLS] and [SEP]
-	last := len(ids) - 2 - width
+func (s scored) score(ctx context.Context, model LanguageModel, queries []lm.Query) (logProbs []float64,
+	windows int, err error) {
+	last := len(s.ids) - 2 - s.width
 	if last <= 0 {
-		logProbs, err = model.Score(ctx, ids, queries)
+		logProbs, err = s.window(ctx, model, 0, len(s.ids)-2, queries)
 		return logProbs, 0, err
 	}
-	stride := max(1, width/2)
+	stride := max(1, s.width/2)
 	for at := 0; at < len(queries); windows++ {
 		start := windowOf(queries[at].Position, stride, last)
 		end := at
-		var part []lm.Query
-		for ; end < len(queries) && windowOf(queries[end].Position, stride, last) == start; end++ {
-			q := lm.Query{Position: queries[end].Position - start}
-			for _, p := range queries[end].Masked {
-				// A word with more pieces than a quarter of a window can end
-				// outside its window.
-				if p-start <= width {
-					q.Masked = append(q.Masked, p-start)
-				}
-			}
-			part = append(part, q)
+		for end < len(queries) && windowOf(queries[end].Position, stride, last) == start {
+			end++
 		}
-		window := slices.Concat(ids[:1], ids[start+1:start+1+width], ids[len(ids)-1:])
-		rated, err := model.Score(ctx, window, part)
+		rated, err := s.window(ctx, model, start, s.width, queries[at:end])
 		if err != nil {
 			return nil, 0, err
 		}
@@ -137,6 +154,27 @@ func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []in
 		at = end
 	}
 	return logProbs, windows, nil
+}
+
+// window rates queries in the window of width tokens that begins after start
+// tokens of the text.
+func (s scored) window(ctx context.Context, model LanguageModel, start, width int, queries []lm.Query) ([]float64,
+	error) {
+	ids := slices.Concat(s.ids[:1], s.context, s.ids[start+1:start+1+width], s.ids[len(s.ids)-1:])
+	moved := len(s.context) - start
+	var own []lm.Query
+	for _, q := range queries {
+		query := lm.Query{Position: q.Position + moved}
+		for _, p := range q.Masked {
+			// A word with more pieces than a quarter of a window can end outside
+			// its window.
+			if p-start <= width {
+				query.Masked = append(query.Masked, p+moved)
+			}
+		}
+		own = append(own, query)
+	}
+	return model.Score(ctx, ids, own)
 }
 
 // windowOf returns the start of the window for a token's position: a multiple

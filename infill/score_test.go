@@ -32,7 +32,7 @@ func TestScore(t *testing.T) {
 	for _, test := range tests {
 		t.Run(string(test.method), func(t *testing.T) {
 			f, model := newFake(t)
-			score, err := f.Score(t.Context(), text, test.method)
+			score, err := f.Score(t.Context(), ScoreRequest{Text: text, Method: test.method})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestScore(t *testing.T) {
 func TestScoreErrors(t *testing.T) {
 	f, _ := newFake(t)
 	var option *OptionError
-	if _, err := f.Score(t.Context(), "the cat", "r2l"); !errors.As(err, &option) || option.Option != "method" {
+	if _, err := f.Score(t.Context(), ScoreRequest{Text: "the cat", Method: "r2l"}); !errors.As(err, &option) || option.Option != "method" {
 		t.Errorf("method: got %v", err)
 	}
 	tests := []struct {
@@ -77,7 +77,7 @@ func TestScoreErrors(t *testing.T) {
 		{strings.Repeat("the ", tokenize.MaxText/4+1), tokenize.ErrTooLong},
 	}
 	for _, test := range tests {
-		if _, err := f.Score(t.Context(), test.text, "l2r"); !errors.Is(err, test.want) {
+		if _, err := f.Score(t.Context(), ScoreRequest{Text: test.text}); !errors.Is(err, test.want) {
 			t.Errorf("%q: got %v, want %v", test.text, err, test.want)
 		}
 	}
@@ -100,7 +100,7 @@ func TestWindowEdge(t *testing.T) {
 	for _, pieces := range []int{4, 5, 6} {
 		m := &scorer{Model: newModel(16, 1)} // windows of 14 tokens
 		text := strings.Repeat("cat ", 9) + "un" + strings.Repeat("seen", pieces-1) + strings.Repeat(" dog", 12)
-		score, err := New(m, newTokenizer(t)).Score(t.Context(), text, WordScore)
+		score, err := New(m, newTokenizer(t)).Score(t.Context(), ScoreRequest{Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,18 +65,23 @@ func (w *work) signature() string {
 		fit.Fill = "" // what the model itself takes
 	}
 	s.facts(factsOf(fit))
-	if r.Context != "" {
-		s.add("context", hash(string(r.Context)))
-		n := w.plan.filler.Model().Segments
-		if n > 1 {
-			s.add("segments", strconv.Itoa(n))
-		}
-	}
+	s.context(string(r.Context), w.plan.filler.Model())
 	if w.plan.seen > 0 {
 		s.add("seen", strconv.Itoa(w.plan.seen))
 	}
 	s.model(w.plan.filler.Model())
 	return s.String()
+}
+
+// context adds what stands before the text; nothing if text is "".
+func (s *signature) context(text string, m Model) {
+	if text == "" {
+		return
+	}
+	s.add("context", hash(text))
+	if m.Segments > 1 {
+		s.add("segments", strconv.Itoa(m.Segments))
+	}
 }
 
 func (s *signature) facts(facts []Fact) {

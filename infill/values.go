@@ -788,7 +788,9 @@ func (l *Lists) setLists(values map[string][]string) error {
 // written "noun" or "1=noun,verb".
 type Parts map[int][]string
 
-// partsOfSpeech are the words of Parts.
+// PartsOfSpeech returns the words of [Parts].
+func PartsOfSpeech() []string { return slices.Clone(partsOfSpeech) }
+
 var partsOfSpeech = []string{"noun", "verb", "adjective", "adverb"}
 
 var errParts = errors.New("a list of " + strings.Join(partsOfSpeech, ", ") +

@@ -12,6 +12,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/eval"
 	"infill/cmd/infill/internal/fill"
+	"infill/cmd/infill/internal/gaps"
 	"infill/cmd/infill/internal/metrics"
 	"infill/cmd/infill/internal/models"
 	"infill/cmd/infill/internal/run"
@@ -52,6 +53,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		run.NewCmd(s),
 		run.NewCmdAugment(s),
 		score.NewCmd(s),
+		gaps.NewCmd(s),
 		metrics.NewCmd(s),
 		eval.NewCmd(s),
 		models.NewCmd(s),

@@ -88,6 +88,6 @@ func TestStrangers(t *testing.T) { scripts(t, "strangers") }
 
 func TestLines(t *testing.T) { scripts(t, "lines", "tables") }
 
-func TestScoreScripts(t *testing.T) { scripts(t, "score") }
+func TestScoreScripts(t *testing.T) { scripts(t, "score", "gaps") }
 
 func TestSetupScripts(t *testing.T) { scripts(t, "library") }

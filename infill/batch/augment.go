@@ -16,7 +16,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rivo/uniseg"
 	"golang.org/x/text/unicode/norm"
 
 	"infill/infill"
@@ -286,29 +285,26 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, r infill.Request,
 	return &variant{Original: text, Masked: masked, Fills: f.Values, LogLikelihood: &f.LogLikelihood, text: f.Text}, nil
 }
 
-// words cuts a text by Unicode's rules (UAX #29). A word begins with a letter
-// and is no short form after an apostrophe ('s). all is the number of words,
-// and mayMask holds the byte ranges of words that may be masked.
+// words returns the words of a text. A word begins with a letter and is no
+// short form after an apostrophe ('s). all is the number of words, and mayMask
+// holds the byte ranges of words that may be masked.
 func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 	safe := a.protected(text)
-	state := -1
-	from := 0
-	for rest := text; rest != ""; {
-		var word string
-		word, rest, state = uniseg.FirstWordInString(rest, state)
-		to := from + len(word)
+	for _, part := range tokenize.Parts(text) {
+		word := text[part.Start:part.End]
 		first, _ := utf8.DecodeRuneInString(word)
-		before, _ := utf8.DecodeLastRuneInString(text[:from])
+		before, _ := utf8.DecodeLastRuneInString(text[:part.Start])
 		short := strings.ContainsRune("'’", before) &&
 			slices.Contains([]string{"s", "t", "d", "m", "re", "ve", "ll", "em"}, strings.ToLower(word))
-		if unicode.IsLetter(first) && !short {
-			all++
-			if !(a.KeepStopWords && tokenize.StopWord(word)) &&
-				!slices.ContainsFunc(safe, func(s []int) bool { return from < s[1] && s[0] < to }) {
-				mayMask = append(mayMask, [2]int{from, to})
-			}
+		if !unicode.IsLetter(first) || short {
+			continue
 		}
-		from = to
+		all++
+		kept := a.KeepStopWords && tokenize.StopWord(word)
+		protected := slices.ContainsFunc(safe, func(s []int) bool { return part.Start < s[1] && s[0] < part.End })
+		if !kept && !protected {
+			mayMask = append(mayMask, [2]int{part.Start, part.End})
+		}
 	}
 	return all, mayMask
 }

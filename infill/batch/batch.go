@@ -95,7 +95,9 @@ type rows struct {
 	Lines  []json.RawMessage `json:"rows,omitempty"`   // objects, or strings for plain text
 	Cells  [][]string        `json:"cells,omitempty"`  // [rows][layout.Own]
 	Blanks [][]string        `json:"blanks,omitempty"` // the words of the blanks, [rows][blanks]
-	Method string            `json:"method,omitempty"` // as layout.Method
+	// Entropies are those of the blanks, which are the same in all rows, [blanks].
+	Entropies []string `json:"entropies,omitempty"`
+	Method    string   `json:"method,omitempty"` // as layout.Method
 	// Copied are the columns of the input, which are the same in all rows.
 	Copied json.RawMessage `json:"copied,omitempty"`
 	// Missing is the number of rows that were wanted and could not be made.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"infill/infill"
@@ -152,6 +153,7 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (made rows, err erro
 	if form.table() {
 		made.Method = result.Method
 		made.Copied = copied.Append(nil)
+		made.Entropies = entropies(result)
 		made.Cells, made.Blanks, err = cellsOf(result)
 		return made, err
 	}
@@ -245,10 +247,10 @@ var (
 	// leftOut are keys of a Result or Fill that a table leaves out. They
 	// describe the whole result and would repeat in each of its lines, or they
 	// repeat other columns.
-	leftOut = []string{"format", "model", "signature", "fills", "alone", "stats", "values", "spans", "pieces"}
-	// blankColumn matches the names of the columns that hold the fills of
-	// single blanks, such as blank_1.
-	blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
+	leftOut = []string{"format", "model", "signature", "fills", "alone", "entropy", "stats", "values", "spans", "pieces"}
+	// blankColumn matches the names of the columns of single blanks, such as
+	// blank_1.
+	blankColumn = regexp.MustCompile(`^(blank|entropy)_(\d+)$`)
 )
 
 // inResult reports whether results have a key called name, besides "template";
@@ -312,6 +314,17 @@ func cellsOf(result *infill.Result) (cells, blanks [][]string, err error) {
 	return cells, blanks, nil
 }
 
+// entropies returns the cells of Result.Entropy.
+func entropies(result *infill.Result) []string {
+	cells := make([]string, len(result.Entropy))
+	for i, h := range result.Entropy {
+		if h != nil {
+			cells[i] = strconv.FormatFloat(*h, 'g', -1, 64)
+		}
+	}
+	return cells
+}
+
 // Table returns a line for each fill of a result, with the columns of Columns.
 func Table(result *infill.Result) (lines []object.Object, err error) {
 	cells, blanks, err := cellsOf(result)
@@ -319,13 +332,15 @@ func Table(result *infill.Result) (lines []object.Object, err error) {
 		return nil, err
 	}
 	names := resultColumns()
+	entropy := entropies(result)
 	for n, words := range blanks {
 		var line object.Object
 		for i, name := range names {
 			line = append(line, object.Field{Key: name, Value: object.Quote(cells[n][i])})
 		}
 		for i, word := range words {
-			line = append(line, object.Field{Key: blankName(i), Value: object.Quote(word)})
+			line = append(line, object.Field{Key: blankName(i), Value: object.Quote(word)},
+				object.Field{Key: entropyName(i), Value: object.Quote(entropy[i])})
 		}
 		lines = append(lines, line)
 	}

@@ -49,11 +49,15 @@ func (l layout) columns(s shape) (names []string) {
 	for i := range s.blanks {
 		names = append(names, blankName(i))
 	}
+	for i := range s.blanks {
+		names = append(names, entropyName(i))
+	}
 	add(l.After)
 	return names
 }
 
-func blankName(i int) string { return fmt.Sprintf("blank_%d", i+1) }
+func blankName(i int) string   { return fmt.Sprintf("blank_%d", i+1) }
+func entropyName(i int) string { return fmt.Sprintf("entropy_%d", i+1) }
 
 // methodColumns are the columns of tables of fills that not every method has.
 var methodColumns = map[string][]string{
@@ -136,10 +140,12 @@ func (t *writer) table(b *bytes.Buffer, r *rows) error {
 		}
 		for i := range t.blanks {
 			cell[blankName(i)] = ""
+			cell[entropyName(i)] = ""
 		}
 		if r.Blanks != nil {
 			for i, word := range r.Blanks[n] {
 				cell[blankName(i)] = word
+				cell[entropyName(i)] = r.Entropies[i]
 			}
 		}
 		line := make([]string, len(t.columns))

@@ -115,14 +115,15 @@ type fillInput struct {
 
 // ScoreRequest is the body of a request for scores.
 type ScoreRequest struct {
-	Texts  several[string] `json:"texts" doc:"A text, or a list of texts."`
-	Method string          `json:"method,omitempty" enum:"l2r,original" default:"l2r" doc:"What is masked beside a token: the rest of its word to the right, or nothing."`
-	Model  string          `json:"model,omitempty" doc:"The name of a model that is served."`
+	Texts   several[string] `json:"texts" doc:"A text, or a list of texts."`
+	Context string          `json:"context,omitempty" doc:"Text that stands before each text, and is not scored."`
+	Method  string          `json:"method,omitempty" enum:"l2r,original" default:"l2r" doc:"What is masked beside a token: the rest of its word to the right, or nothing."`
+	Model   string          `json:"model,omitempty" doc:"The name of a model that is served."`
 }
 
 func readScore(v object.Value) (*ScoreRequest, error) {
 	q := &ScoreRequest{Method: string(infill.WordScore)}
-	return q, keys{"texts": oneOrMore(&q.Texts), "model": text(&q.Model),
+	return q, keys{"texts": oneOrMore(&q.Texts), "model": text(&q.Model), "context": text(&q.Context),
 		"method": choice(&q.Method, string(infill.WordScore), string(infill.PieceScore))}.take(v, "", "texts")
 }
 
@@ -170,6 +171,7 @@ func (s *Server) registerNative(api huma.API) {
 		Summary:     "Pseudo-log-likelihood of texts, token by token",
 		Description: "The answer is a list, in the order of the texts, of what `infill score` prints as JSON.",
 	}), reflect.TypeFor[ScoreRequest](), s.scoreBody)
+	s.registerGaps(api)
 }
 
 // plans parses and checks requests without running a model. bytes is the memory
@@ -550,6 +552,6 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 	held := ofByte*float64(size) +
 		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))
 	return answers(ctx, s, len(texts), width, held, func(ctx context.Context, i int) (*infill.Score, error) {
-		return f.Score(ctx, texts[i], infill.ScoreMethod(q.Method))
+		return f.Score(ctx, infill.ScoreRequest{Text: texts[i], Context: q.Context, Method: infill.ScoreMethod(q.Method)})
 	})
 }

@@ -8,6 +8,6 @@
 
 from ._client import Infill, pipeline
 from ._process import InfillError
-from ._results import Fill, Pair, Result, Score, Table
+from ._results import Exercise, Fill, Pair, Result, Score, Table
 
-__all__ = ["Fill", "Infill", "InfillError", "Pair", "Result", "Score", "Table", "pipeline"]
+__all__ = ["Exercise", "Fill", "Infill", "InfillError", "Pair", "Result", "Score", "Table", "pipeline"]

@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from typing import Any, TypeVar, overload
 
 from ._process import InfillError, Process, ProgramEnded, program
-from ._results import Pair, Result, Score
+from ._results import Exercise, Pair, Result, Score
 
 T = TypeVar("T")
 
@@ -95,15 +95,19 @@ class Infill:
 
     @overload
     def score(  # type: ignore[overload-overlap]
-        self, text: str, *, method: str = "l2r", progress: bool | None = None
+        self, text: str, *, method: str = "l2r", context: str = "", progress: bool | None = None
     ) -> Score: ...
     @overload
-    def score(self, text: Iterable[str], *, method: str = "l2r", progress: bool | None = None) -> list[Score]: ...
     def score(
-        self, text: str | Iterable[str], *, method: str = "l2r", progress: bool | None = None
+        self, text: Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None
+    ) -> list[Score]: ...
+    def score(
+        self, text: str | Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None
     ) -> Score | list[Score]:
-        """Rate texts by their pseudo-log-likelihood."""
-        bodies = [{"texts": [t], "method": method} for t in _texts(text)]
+        """
+        Rate texts by their pseudo-log-likelihood. context stands before each text, and is not scored.
+        """
+        bodies = [{"texts": [t], "method": method, "context": context} for t in _texts(text)]
         scores = self._each("/v1/score", bodies, _score, progress)
         return scores[0] if isinstance(text, str) else scores
 
@@ -119,6 +123,36 @@ class Infill:
             bodies += [{"texts": [t], "method": method} for t in texts]
         scores = self._each("/v1/score", bodies, _score, progress, lambda i: f"pair {i // 2}")
         return [Pair(first, second) for first, second in zip(scores[::2], scores[1::2])]
+
+    def gaps(
+        self,
+        text: str,
+        *,
+        every: int | None = None,
+        pos: str | None = None,
+        words: Iterable[str] | None = None,
+        options: int | None = None,
+        below: float = 0.01,
+        clear: bool = False,
+        seed: int = 1,
+    ) -> Exercise:
+        """
+        Make an exercise of a text: gaps, answers to choose from, and a key.
+
+        every, pos and words choose the gaps. Without them, the text has its gaps in
+        brackets: the [gate] was open.
+        """
+        body = {
+            "text": text,
+            "every": every,
+            "pos": pos,
+            "words": None if words is None else _texts(words),
+            "options": options,
+            "below": below,
+            "clear": clear,
+            "seed": seed,
+        }
+        return Exercise(self._process.ask("/v1/gaps", body))
 
     def close(self) -> None:
         """End the program; the next request starts it again."""
@@ -186,7 +220,8 @@ def _texts(texts: Any, of: str = "item") -> list[str]:
 def _score(answer: list[dict[str, Any]]) -> Score:
     s = answer[0]
     tokens = tuple((t["token"], t["log_prob"]) for t in s["tokens"])
-    return Score(s["text"], s["log_likelihood"], s["pseudo_perplexity"], tokens)
+    words = tuple((w["word"], w["log_likelihood"]) for w in s["words"])
+    return Score(s["text"], s["log_likelihood"], s["pseudo_perplexity"], tokens, words)
 
 
 class _Bar:

@@ -71,6 +71,8 @@ class Result(Table, Sequence[Fill]):
         """The most that any other fill can have."""
         self.alone: list[dict[str, float]] = [{v["text"]: v["probability"] for v in blank} for blank in raw["alone"]]
         """What each blank holds by itself, with all blanks masked: its likeliest words."""
+        self.entropy: list[float | None] = raw["entropy"]
+        """Of what the model expects in each blank, in bits; None for a blank of several tokens."""
         self.warnings: list[str] = raw.get("warnings", [])
         self._fills = [
             Fill(
@@ -121,6 +123,28 @@ class Score:
     """Lower is likelier, comparable across lengths."""
     tokens: tuple[tuple[str, float], ...]
     """Each token with its log-probability."""
+    words: tuple[tuple[str, float], ...]
+    """Each word, or sign between words, with its log-likelihood in nats; its negative is the surprisal."""
+
+
+class Exercise(Table):
+    """A text with gaps."""
+
+    def __init__(self, raw: dict[str, Any]):
+        self.raw = raw
+        """All that the program tells."""
+        self.text: str = raw["text"]
+        """With the keys in their places."""
+        self.warnings: list[str] = raw["warnings"]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each gap: its key, where it stands, what to choose from, and what would also do."""
+        rows = []
+        for gap in self.raw["gaps"]:
+            start, end = _characters(self.text, *gap["span"])
+            row = {"key": gap["key"], "start": start, "end": end, "probability": gap["probability"]}
+            rows.append({**row, "options": gap.get("options", []), "rivals": gap["rivals"]})
+        return rows
 
 
 @dataclasses.dataclass(frozen=True)

@@ -98,6 +98,25 @@ def test_score(m):
     assert pair.right and pair.difference == good.log_likelihood - bad.log_likelihood
 
 
+def test_words(m):
+    score = m.score("It rained .", context="The sky was grey .")
+    assert [word for word, _ in score.words] == ["It", "rained", "."]
+    assert abs(sum(p for _, p in score.words) - score.log_likelihood) < 1e-9
+    assert score.log_likelihood > m.score("It rained .").log_likelihood
+    (entropy,) = m.fill("he had [MASK] me").entropy
+    assert 0 < entropy < 15
+
+
+def test_gaps(m):
+    exercise = m.gaps("The café's [gate] was open.", options=4)
+    (gap,) = exercise.rows()
+    assert exercise.text[gap["start"] : gap["end"]] == gap["key"] == "gate" in gap["options"]
+    assert len(set(gap["options"])) == 4 and "door" in gap["rivals"]
+    assert [g["key"] for g in m.gaps("The gate was open.", words=["gate", "door"]).rows()] == ["gate"]
+    with pytest.raises(InfillError, match="brackets"):
+        m.gaps("The gate was open.")
+
+
 def test_pandas(m):
     pandas = pytest.importorskip("pandas")
     frame = m.fill("a [MASK] house", top=2).to_pandas()
@@ -295,7 +314,7 @@ def stub(folder, code):
     return str(path)
 
 
-SCORE = '[{"text": "a", "log_likelihood": -1, "pseudo_perplexity": 2, "tokens": []}]'
+SCORE = '[{"text": "a", "log_likelihood": -1, "pseudo_perplexity": 2, "tokens": [], "words": []}]'
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no #! here")

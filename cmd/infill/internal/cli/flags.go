@@ -237,20 +237,24 @@ var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
 func withFiles(ctx context.Context, list string) (text string, err error) {
 	text = fileInList.ReplaceAllStringFunc(list, func(found string) string {
 		before, name, _ := strings.Cut(found, "@")
-		words, wrong := readWords(ctx, name)
+		words, wrong := ReadWords(ctx, name)
 		if wrong != nil {
 			err = fmt.Errorf("a list of words: %w", wrong)
 			return found
+		}
+		for i, word := range words {
+			if strings.ContainsAny(word, `",`) {
+				words[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+			}
 		}
 		return before + strings.Join(words, ",")
 	})
 	return text, err
 }
 
-// readWords returns the lines of the file name that have text, each as an entry
-// of a list. Entries with quotes or commas are in quotes.
-func readWords(ctx context.Context, name string) (words []string, err error) {
-	content, err := readText(ctx, name)
+// ReadWords returns the lines of the file name that have text.
+func ReadWords(ctx context.Context, name string) (words []string, err error) {
+	content, err := ReadText(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -271,9 +275,6 @@ func readWords(ctx context.Context, name string) (words []string, err error) {
 		if strings.Contains(word, "\t") {
 			return nil, fmt.Errorf("%s: line %d has a tab in %q: write one word, or several as one, on a line",
 				name, record.Line, word)
-		}
-		if strings.ContainsAny(word, `",`) {
-			word = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
 		}
 		words = append(words, word)
 	}

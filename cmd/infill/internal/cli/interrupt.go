@@ -48,8 +48,8 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return readAll(ctx, name, func(name string) (io.ReadCloser, error) { return os.Open(name) })
 }
 
-// readText reads a file as ReadFile does, and decompresses it.
-func readText(ctx context.Context, name string) ([]byte, error) {
+// ReadText reads a file as ReadFile does, and decompresses it.
+func ReadText(ctx context.Context, name string) ([]byte, error) {
 	return readAll(ctx, name, batch.Open)
 }
 

@@ -107,6 +107,13 @@ func (o *ModelOptions) Note(s *terminal.Streams, format string, args ...any) {
 	}
 }
 
+// Report prints a line about what is done, unless the flag quiet is set.
+func (o *ModelOptions) Report(s *terminal.Streams, format string, args ...any) {
+	if !o.Quiet {
+		fmt.Fprintf(s.Err, "infill: %s\n", OneLine(fmt.Sprintf(format, args...)))
+	}
+}
+
 // Warn prints a warning as one line, unless the flag quiet is set.
 func (o *ModelOptions) Warn(s *terminal.Streams, format string, args ...any) {
 	Warn(s, o.Quiet, format, args...)

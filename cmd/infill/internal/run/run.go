@@ -110,11 +110,7 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	o.job.Observe = func(at batch.Progress) {
 		bar.Tell(at.Done, at.Total, func() string { return describe(at) })
 	}
-	o.job.Note = func(line string) {
-		if !o.Quiet {
-			fmt.Fprintf(o.streams.Err, "infill: %s\n", cli.OneLine(line))
-		}
-	}
+	o.job.Note = func(line string) { o.Report(o.streams, "%s", line) }
 	summary, err := batch.Run(ctx, o.job)
 	bar.Clear()
 	if err != nil && ctx.Err() != nil && !o.Quiet {

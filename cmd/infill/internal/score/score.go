@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
@@ -26,6 +27,10 @@ type command struct {
 	input   cli.InputOptions
 	model   cli.ModelOptions
 	method  infill.ScoreMethod
+	context string
+	keep    []string // columns that are copied, though they have an option's name
+	words   bool
+	base    string // one of bases
 	tokens  bool
 	rank    string // one of ranks
 	pairs   bool
@@ -33,6 +38,9 @@ type command struct {
 }
 
 var ranks = []string{"input", "sum", "perplexity"}
+
+// contextColumn is the column, or key, of the text that stands before a text.
+const contextColumn = "context"
 
 // NewCmd returns the command infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
@@ -47,10 +55,12 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 				c.input.Take(args, `infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
-			if c.pairs && (c.tokens || c.rank != ranks[0]) {
-				return cli.Usagef("--pairs excludes --tokens and --rank: a pair has one row, in its place")
+			err := c.exclusive(cmd.Flags())
+			if err != nil {
+				return err
 			}
-			if err := c.readFiles(); err != nil {
+			err = c.readFiles()
+			if err != nil {
 				return err
 			}
 			return c.run(cmd.Context())
@@ -62,6 +72,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddChoice(cmd, (*string)(&c.method), "method", "",
 		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}),
 		"what is masked with each token: the rest of its word, or nothing more")
+	flags.StringVar(&c.context, contextColumn, "", "`TEXT` that stands before each text and is not scored; a column "+
+		"context gives each its own")
+	flags.BoolVar(&c.words, "words", false, "a row for each word, with its surprisal")
+	c.base = bases[0]
+	cli.AddChoice(cmd, &c.base, "base", "", bases, "of the logarithm of --words: bits, nats, or bans")
 	flags.BoolVar(&c.tokens, "tokens", false, "a row for each token, not for each text")
 	c.rank = ranks[0]
 	cli.AddChoice(cmd, &c.rank, "rank", "", ranks, "order of the rows: as given, or the likeliest first, "+
@@ -71,9 +86,23 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.StringSliceVar(&c.columns, "column", nil,
 		"`NAME` of a file's column of texts (default text); with --pairs NAME,NAME, the better text and the other "+
 			"(default first,second)")
+	flags.StringSliceVar(&c.keep, "keep", nil, "`LIST` of columns to copy, though they have an option's name")
 	c.input.Register(cmd)
 	c.model.Register(cmd)
 	return cmd
+}
+
+// exclusive returns an error for flags that exclude each other.
+func (c *command) exclusive(flags *pflag.FlagSet) error {
+	switch {
+	case c.pairs && (c.tokens || c.words || c.rank != ranks[0]):
+		return cli.Usagef("--pairs excludes --words, --tokens and --rank: a pair has one row, in its place")
+	case c.tokens && c.words:
+		return cli.Usagef("--tokens and --words exclude each other: give one")
+	case flags.Changed("base") && !c.words:
+		return cli.Usagef("--base: it is that of surprisals: give --words")
+	}
+	return nil
 }
 
 // readFiles replaces each argument that names a file by the records of the file.
@@ -134,7 +163,12 @@ func (c *command) run(ctx context.Context) (err error) {
 	p := &cli.Printer[row]{Form: c.form(), Format: c.input.Format, Streams: c.streams}
 	var rows []row
 	right := 0
+	contexts := false // whether it is said that a column is read
 	tell := func(r row) error {
+		if r.ownContext && !contexts {
+			contexts = true
+			c.model.Report(c.streams, "columns read as options: context; --keep context copies one instead")
+		}
 		c.model.Note(c.streams, "signature %s", r.scores[0].Signature)
 		if r.right() {
 			right++
@@ -143,7 +177,7 @@ func (c *command) run(ctx context.Context) (err error) {
 			rows = append(rows, r)
 			return nil
 		}
-		return p.Print(r.id, r)
+		return c.print(p, r)
 	}
 	end := func() error {
 		slices.SortStableFunc(rows, func(a, b row) int {
@@ -153,7 +187,8 @@ func (c *command) run(ctx context.Context) (err error) {
 			return cmp.Compare(b.scores[0].LogLikelihood, a.scores[0].LogLikelihood)
 		})
 		for _, r := range rows {
-			if err := p.Print(r.id, r); err != nil {
+			err := c.print(p, r)
+			if err != nil {
 				return err
 			}
 		}
@@ -165,12 +200,31 @@ func (c *command) run(ctx context.Context) (err error) {
 	return err
 }
 
-// row is the score of a text, or the two scores of a pair.
+// print prints a row or, of a text whose words are wanted, a row for each.
+func (c *command) print(p *cli.Printer[row], r row) error {
+	if !c.words || c.input.Format == "text" {
+		return p.Print(r.id, r)
+	}
+	for _, w := range r.scores[0].Words {
+		r.word = &w
+		err := p.Print(r.id, r)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row is the score of a text or of a word of it, or the two scores of a pair.
 type row struct {
 	id     json.RawMessage
 	scores []*infill.Score
-	column string        // name of the column of the text
-	others object.Object // further columns of the user
+	word   *infill.ScoredWord // nil for a text
+	base   string             // of the word's surprisal
+	column string             // name of the column of the text
+	// ownContext is whether the context is from the user's columns.
+	ownContext bool
+	others     object.Object // further columns of the user
 }
 
 // right reports whether the log-likelihood of the first text of a pair is the larger.
@@ -188,7 +242,14 @@ func (r row) beside(o object.Object) object.Object {
 
 // MarshalJSON implements json.Marshaler.
 func (r row) MarshalJSON() ([]byte, error) {
-	if len(r.scores) == 1 {
+	if r.ownContext && r.word == nil { // the score has it
+		r.others = r.others.Without(contextColumn)
+	}
+	switch {
+	case r.word != nil:
+		o, err := r.wordLine()
+		return o.Append(nil), err
+	case len(r.scores) == 1:
 		o, err := object.Of(r.scores[0])
 		return r.beside(o).Append(nil), err
 	}
@@ -220,11 +281,16 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 			if e.File == "" {
 				columns = []string{c.input.Key} // the only text column of JSON lines
 			}
-			r := row{id: e.ID, column: columns[0], others: e.Of.Without(append(columns, "id")...)}
+			r := row{id: e.ID, base: c.base, column: columns[0], others: e.Of.Without(append(columns, "id")...)}
+			before, own, err := c.before(e.Of)
+			if err != nil {
+				return nil, err
+			}
+			r.ownContext = own
 			for _, text := range texts {
-				score, err := f.Score(ctx, text, c.method)
+				score, err := f.Score(ctx, infill.ScoreRequest{Text: text, Context: before, Method: c.method})
 				if err != nil {
-					return nil, err
+					return nil, contextFault(err)
 				}
 				r.scores = append(r.scores, score)
 			}
@@ -237,6 +303,33 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 				return tell(r)
 			}, nil
 		})
+}
+
+// before returns the context of a record: its own, if it has a column for it,
+// or the flag's.
+func (c *command) before(of object.Object) (text string, own bool, err error) {
+	value := of.Given(contextColumn)
+	if value == nil || slices.Contains(c.keep, contextColumn) {
+		return c.context, false, nil
+	}
+	text, err = of.Text(contextColumn)
+	if err != nil {
+		return "", false, &cli.MisfitError{Err: fmt.Errorf("%w, or copy it by --keep context", err)}
+	}
+	if strings.TrimSpace(text) == "" { // an empty cell
+		return c.context, false, nil
+	}
+	return text, true, nil
+}
+
+// contextFault makes the error of a context one of its text, so that other
+// texts are still scored.
+func contextFault(err error) error {
+	var option *infill.OptionError
+	if errors.As(err, &option) && option.Option == contextColumn {
+		return cli.Describe(err)
+	}
+	return err
 }
 
 // tellVerdict prints how often the first text of a pair is the likelier, with
@@ -276,6 +369,10 @@ func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err e
 		metric = "within_word_l2r"
 	}
 	switch {
+	case r.word != nil:
+		line, failed := r.wordLine()
+		first, wrong := object.Pairs("id", id)
+		return []object.Object{append(first, line...)}, errors.Join(failed, wrong)
 	case c.pairs:
 		add("id", id, "first", s.Text, "second", r.scores[1].Text, "first_sequence_score", s.LogLikelihood,
 			"second_sequence_score", r.scores[1].LogLikelihood, "right", r.right())
@@ -299,6 +396,8 @@ func (c *command) form() cli.Form[row] {
 		form.Text = pairText
 	case c.tokens:
 		form.Text = tokensText
+	case c.words:
+		form.Text = c.wordsText
 	default:
 		form.Heading = "log-likelihood  tokens  pseudo-perplexity  text\n"
 		form.Text = func(r row, _ int) string {

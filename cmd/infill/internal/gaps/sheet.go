@@ -1,0 +1,193 @@
+package gaps
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"strings"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/infill"
+)
+
+// replaced returns the exercise's text with what gap returns for each gap.
+func replaced(e *infill.Exercise, own func(string) string, gap func(n int, g infill.Gap) string) string {
+	var b strings.Builder
+	at := 0
+	for i, g := range e.Gaps {
+		b.WriteString(own(e.Text[at:g.Span[0]]))
+		b.WriteString(gap(i+1, g))
+		at = g.Span[1]
+	}
+	b.WriteString(own(e.Text[at:]))
+	return b.String()
+}
+
+func same(text string) string { return text }
+
+// line is the place for an answer.
+const line = "________"
+
+// lettered returns the options of a gap with letters before them.
+func lettered(g infill.Gap) string {
+	var list []string
+	for i, option := range g.Options {
+		list = append(list, fmt.Sprintf("%c) %s", 'a'+i, option))
+	}
+	return strings.Join(list, "   ")
+}
+
+// answer returns the key of a gap, and the words that would do nearly as well.
+func answer(g infill.Gap) string {
+	if len(g.Rivals) == 0 {
+		return g.Key
+	}
+	return fmt.Sprintf("%s (also likely: %s)", g.Key, strings.Join(g.Rivals, ", "))
+}
+
+func writeText(w io.Writer, e *infill.Exercise, key bool) error {
+	var b strings.Builder
+	b.WriteString(replaced(e, same, func(n int, _ infill.Gap) string { return fmt.Sprintf("(%d) %s", n, line) }) + "\n")
+	list := func(heading string, of func(g infill.Gap) string) {
+		b.WriteString(heading)
+		for i, g := range e.Gaps {
+			fmt.Fprintf(&b, "%3d  %s\n", i+1, of(g))
+		}
+	}
+	if e.Gaps[0].Options != nil {
+		list("\n", lettered)
+	}
+	if key {
+		list("\nKey\n", answer)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// marks are the characters that Markdown reads.
+var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", `\<`, "[", `\[`, "]", `\]`)
+
+func writeMarkdown(w io.Writer, e *infill.Exercise, key bool) error {
+	var b strings.Builder
+	b.WriteString(replaced(e, marks.Replace, func(n int, _ infill.Gap) string {
+		return fmt.Sprintf("**(%d)** %s", n, marks.Replace(line))
+	}) + "\n")
+	list := func(heading string, of func(g infill.Gap) string) {
+		b.WriteString(heading + "\n")
+		for i, g := range e.Gaps {
+			fmt.Fprintf(&b, "%d. %s\n", i+1, marks.Replace(of(g)))
+		}
+	}
+	if e.Gaps[0].Options != nil {
+		list("", lettered)
+	}
+	if key {
+		list("\n## Key\n", answer)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+//go:embed sheet.html
+var page string
+
+var sheet = template.Must(template.New("sheet").Funcs(template.FuncMap{
+	"answer": answer,
+	"next":   func(i int) int { return i + 1 },
+	"letter": func(i int) string { return string(rune('a' + i)) },
+}).Parse(page))
+
+// paragraph is a list of pieces of text; a piece with a number ends with a gap.
+type paragraph []struct {
+	Text   string
+	Number int
+}
+
+func writeHTML(w io.Writer, e *infill.Exercise, key bool) error {
+	// A character that no checked text holds stands for each gap.
+	const gap = "\x00"
+	text := replaced(e, same, func(int, infill.Gap) string { return gap })
+	var paragraphs []paragraph
+	number := 0
+	for block := range strings.SplitSeq(text, "\n") {
+		if strings.TrimSpace(block) == "" {
+			continue
+		}
+		var p paragraph
+		pieces := strings.Split(block, gap)
+		for i, piece := range pieces {
+			n := 0
+			if i < len(pieces)-1 {
+				number++
+				n = number
+			}
+			p = append(p, struct {
+				Text   string
+				Number int
+			}{piece, n})
+		}
+		paragraphs = append(paragraphs, p)
+	}
+	return sheet.Execute(w, map[string]any{"Paragraphs": paragraphs, "Gaps": e.Gaps, "Key": key,
+		"Options": e.Gaps[0].Options != nil})
+}
+
+func writeCSV(w io.Writer, e *infill.Exercise, _ bool) error {
+	most := 0
+	for _, g := range e.Gaps {
+		most = max(most, len(g.Options))
+	}
+	head := []string{"gap", "key", "probability", "rivals", "start", "end"}
+	for i := range most {
+		head = append(head, fmt.Sprintf("option_%d", i+1))
+	}
+	out := csv.NewWriter(w)
+	err := out.Write(head)
+	if err != nil {
+		return err
+	}
+	for i, g := range e.Gaps {
+		cells := []string{strconv.Itoa(i + 1), g.Key, strconv.FormatFloat(g.Probability, 'g', -1, 64),
+			strings.Join(g.Rivals, " "), strconv.Itoa(g.Span[0]), strconv.Itoa(g.Span[1])}
+		cells = append(cells, g.Options...)
+		cells = append(cells, make([]string, len(head)-len(cells))...)
+		err = out.Write(cells)
+		if err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// controls are the characters that GIFT reads.
+var controls = strings.NewReplacer("~", `\~`, "=", `\=`, "#", `\#`, "{", `\{`, "}", `\}`, ":", `\:`, `\`, `\\`)
+
+// writeGIFT writes a question with a missing word for each gap. The other gaps
+// of its line hold their keys.
+func writeGIFT(w io.Writer, e *infill.Exercise, _ bool) error {
+	var b strings.Builder
+	for i, g := range e.Gaps {
+		from := strings.LastIndex(e.Text[:g.Span[0]], "\n") + 1
+		to := len(e.Text)
+		end := strings.Index(e.Text[g.Span[1]:], "\n")
+		if end >= 0 {
+			to = g.Span[1] + end
+		}
+		answers := "=" + controls.Replace(g.Key)
+		for _, option := range g.Options {
+			if option != g.Key {
+				answers += " ~" + controls.Replace(option)
+			}
+		}
+		fmt.Fprintf(&b, "::Gap %d::%s{%s}%s\n\n", i+1, controls.Replace(e.Text[from:g.Span[0]]), answers,
+			controls.Replace(e.Text[g.Span[1]:to]))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeJSON(w io.Writer, e *infill.Exercise, _ bool) error { return cli.WriteJSON(w, e) }

@@ -1,0 +1,97 @@
+package score
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/internal/object"
+)
+
+// bases are those of the logarithm of a surprisal.
+var bases = []string{"2", "e", "10"}
+
+// units are the names of surprisals by base, and their size in nats.
+var units = map[string]struct {
+	name string
+	nats float64
+}{"2": {"bits", math.Ln2}, "e": {"nats", 1}, "10": {"bans", math.Ln10}}
+
+// surprisal returns -log P of a word, given log P in nats.
+func (r row) surprisal(nats float64) float64 {
+	if nats == 0 { // no negative zero
+		return 0
+	}
+	return -nats / units[r.base].nats
+}
+
+// wordLine returns the columns of a word.
+func (r row) wordLine() (object.Object, error) {
+	w := r.word
+	line, err := object.Pairs("text", r.scores[0].Text, "word", w.Word, "start", w.Start, "end", w.End,
+		"tokens", w.Tokens, "surprisal", r.surprisal(w.LogLikelihood), "log_likelihood", w.LogLikelihood)
+	return r.beside(line), err
+}
+
+// steps are bounds between the colours of words, in bits.
+var steps = []float64{2, 4, 8, 16}
+
+// colours are the backgrounds of words from the least surprising on. The first
+// is that of the terminal.
+var colours = []ansi.Color{nil, ansi.IndexedColor(230), ansi.IndexedColor(222), ansi.IndexedColor(215),
+	ansi.IndexedColor(203)}
+
+// coloured returns text on the background for a surprisal in bits.
+func coloured(text string, bits float64) string {
+	level := 0
+	for level < len(steps) && bits >= steps[level] {
+		level++
+	}
+	if colours[level] == nil {
+		return text
+	}
+	return ansi.NewStyle().ForegroundColor(ansi.Black).BackgroundColor(colours[level]).Styled(text)
+}
+
+// wordsText returns a table of the words of a text. On a terminal with colours,
+// the text stands above it, each word on the colour of its surprisal.
+func (c *command) wordsText(r row, width int) string {
+	s := r.scores[0]
+	unit := units[c.base]
+	var rows [][]string
+	var line strings.Builder
+	runes := []rune(s.Text)
+	from := 0
+	for _, w := range s.Words {
+		rows = append(rows, []string{cli.OneLine(w.Word), fmt.Sprintf("%.2f", r.surprisal(w.LogLikelihood)),
+			fmt.Sprint(w.Tokens)})
+		line.WriteString(cli.Mark(string(runes[from:w.Start]), nil))
+		line.WriteString(coloured(cli.Mark(w.Word, nil), -w.LogLikelihood/math.Ln2))
+		from = w.End
+	}
+	line.WriteString(cli.Mark(string(runes[from:]), nil))
+	text := cli.Wrap(line.String(), width, "") + "\n\n"
+	if c.streams.Colors() >= colorprofile.ANSI {
+		text += scale(unit.name, unit.nats) + "\n\n"
+	}
+	return text + cli.RenderTable(width, []string{"word", unit.name, "tokens"}, rows, 0) + "\n" + cli.Notes(width,
+		fmt.Sprintf("%s, %.2f %s together, method %s", cli.Counted(len(rows), "word"), r.surprisal(s.LogLikelihood),
+			unit.name, s.Method))
+}
+
+// scale returns what the colours mean.
+func scale(unit string, nats float64) string {
+	said := []string{"surprisal in " + unit + ":"}
+	for i := range colours {
+		low := 0.0
+		if i > 0 {
+			low = steps[i-1]
+		}
+		said = append(said, coloured(fmt.Sprintf(" %.3g and more ", low*math.Ln2/nats), low))
+	}
+	return strings.Join(said, " ")
+}

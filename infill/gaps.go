@@ -1,0 +1,410 @@
+package infill
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+// GapsRequest asks for an exercise: a text with gaps for its readers. Every, Part
+// and Words choose the gaps together: each Every-th of the words that can be the
+// Part and are among Words. Without any of them, the text has its gaps in
+// brackets: "the [gate] was open".
+type GapsRequest struct {
+	Text  string
+	Every int      // 0 for every word that Part and Words allow
+	Part  string   // "noun", "verb", "adjective" or "adverb"; "" for all
+	Words []string // nil for all
+	// Options is the number of answers to choose from at each gap, the key among
+	// them; 0 for none.
+	Options int
+	// Below is what a wrong answer has at most in the gap, by the model; 0 for
+	// DefaultBelow. It also has less than a hundredth of the key's probability.
+	Below float64
+	Clear bool // leave out gaps whose key has a rival
+	Seed  Seed
+}
+
+// DefaultBelow is the largest probability of a wrong answer.
+const DefaultBelow = 0.01
+
+const (
+	mostOptions = 10
+	// A wrong answer is this much less likely than the key, at least.
+	farBelow = 100
+	// lettersApart is how many letters more or fewer a wrong answer has than
+	// the key; asCommon is how many times more or less common it is.
+	lettersApart = 2
+	asCommon     = 10
+	mostRivals   = 3
+)
+
+// Exercise is a text with gaps.
+type Exercise struct {
+	Text      string   `json:"text"` // with the keys, and without brackets
+	Gaps      []Gap    `json:"gaps"` // leftmost first
+	Model     Model    `json:"model"`
+	Signature string   `json:"signature"`
+	Warnings  []string `json:"warnings"`
+}
+
+// Gap is a place in a text that its readers fill.
+type Gap struct {
+	Span [2]int `json:"span"` // byte range of the key in the text
+	Key  string `json:"key"`
+	// Probability is the model's probability of the key there.
+	Probability float64 `json:"probability"`
+	// Options are the key and wrong answers, shuffled; nil if none were wanted.
+	Options []string `json:"options,omitempty"`
+	// Rivals are other words that have more than half of the key's
+	// probability, three at most, the likeliest first.
+	Rivals []string `json:"rivals"`
+}
+
+// Gaps makes an exercise of a text. A wrong answer has the part of speech that
+// the key has there, about as many letters, is about as common by the model's
+// probabilities of both alone, and is unlikely in the gap. It runs one or two
+// rows for each gap. Errors: *OptionError, and *tokenize.InputError for the text.
+func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
+	r.Below = cmp.Or(r.Below, DefaultBelow)
+	err := r.check()
+	if err != nil {
+		return nil, err
+	}
+	text, keys, err := r.keys()
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Plain(text)
+	if err != nil {
+		return nil, err
+	}
+	g := gapMaker{filler: f, request: r, text: text}
+	g.model, err = f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := &Exercise{Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: []string{}}
+	counted := 0
+	for _, key := range keys {
+		gap, part, warning, err := g.gap(ctx, key)
+		switch {
+		case err != nil:
+			return nil, cancelled(ctx, fmt.Errorf("the gap of %q: %w", text[key[0]:key[1]], err))
+		case r.Part != "" && part != r.letter():
+			continue // "saw" is no noun here
+		}
+		counted++
+		if r.Every > 0 && counted%r.Every != 0 || r.Clear && len(gap.Rivals) > 0 {
+			continue
+		}
+		if warning != "" {
+			e.Warnings = append(e.Warnings, fmt.Sprintf("gap %d (%s): %s", len(e.Gaps)+1, gap.Key, warning))
+		}
+		e.Gaps = append(e.Gaps, *gap)
+	}
+	if len(e.Gaps) == 0 {
+		return nil, constrained("no gap is left: the text has no word that may be one")
+	}
+	e.Signature = r.signature(e.Model)
+	return e, nil
+}
+
+// check returns an *OptionError for a wrong setting.
+func (r *GapsRequest) check() error {
+	wrong := func(option, format string, args ...any) error {
+		return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case r.Every < 0:
+		return wrong("every", "%d is not a whole number of 1 or more", r.Every)
+	case r.Part != "" && !slices.Contains(partsOfSpeech, r.Part):
+		return wrong("pos", "%q is not one of %s", r.Part, strings.Join(partsOfSpeech, ", "))
+	case r.Options < 0 || r.Options == 1 || r.Options > mostOptions:
+		return wrong("options", "%d is not a number of answers from 2 to %d", r.Options, mostOptions)
+	case !(r.Below > 0 && r.Below <= 1):
+		return wrong("below", "%v is not a probability above 0", r.Below)
+	case r.Words != nil && len(r.Words) == 0:
+		return wrong("words", "the list is empty")
+	}
+	return nil
+}
+
+func (r *GapsRequest) letter() byte { return "nvar"[slices.Index(partsOfSpeech, r.Part)] }
+
+func (r *GapsRequest) signature(m Model) string {
+	var s signature
+	s.add("method", "gaps")
+	if r.Options > 0 {
+		s.add("options", fmt.Sprint(r.Options))
+		s.add("below", fmt.Sprint(r.Below))
+		s.add("seed", fmt.Sprint(r.Seed))
+	}
+	s.model(m)
+	return s.String()
+}
+
+// keys returns the text without brackets, and the byte ranges of the words that
+// may be gaps.
+func (r *GapsRequest) keys() (text string, keys [][2]int, err error) {
+	if r.Every == 0 && r.Part == "" && r.Words == nil {
+		return bracketed(r.Text)
+	}
+	for _, part := range tokenize.Parts(r.Text) {
+		word := r.Text[part.Start:part.End]
+		first, _ := utf8.DecodeRuneInString(word)
+		listed := func(other string) bool { return strings.EqualFold(word, other) }
+		if !unicode.IsLetter(first) || r.Words != nil && !slices.ContainsFunc(r.Words, listed) {
+			continue
+		}
+		if r.Part == "" || strings.IndexByte(speech()[strings.ToLower(word)], r.letter()) >= 0 {
+			keys = append(keys, [2]int{part.Start, part.End})
+		}
+	}
+	return r.Text, keys, nil
+}
+
+// bracketed returns a text without its brackets, and where their contents stand.
+func bracketed(typed string) (text string, keys [][2]int, err error) {
+	var b strings.Builder
+	for rest := typed; ; {
+		before, after, found := strings.Cut(rest, "[")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		key, behind, closed := strings.Cut(after, "]")
+		if !closed || strings.TrimSpace(key) == "" || strings.Contains(key, "[") {
+			return "", nil, &OptionError{Option: "text", Misfit: true,
+				Reason: "a bracket holds no word, or is not closed: write the [gate] was open"}
+		}
+		keys = append(keys, [2]int{b.Len(), b.Len() + len(key)})
+		b.WriteString(key)
+		rest = behind
+	}
+	if keys == nil {
+		return "", nil, &OptionError{Option: "text", Misfit: true, Reason: "which words become gaps? Put them in brackets, " +
+			"as in the [gate] was open, or choose them by every, pos or words"}
+	}
+	return b.String(), keys, nil
+}
+
+// gapMaker makes the gaps of a text.
+type gapMaker struct {
+	filler  *Filler
+	model   LanguageModel
+	request GapsRequest
+	text    string
+	common  []float32 // log P of each token where nothing else is, [vocabulary]; nil before it is needed
+}
+
+// gap makes the gap of a key. part is the letter of the part of speech that the
+// key has there, or 0. warning says which wrong answers are missing.
+func (g *gapMaker) gap(ctx context.Context, key [2]int) (gap *Gap, part byte, warning string, err error) {
+	word := g.text[key[0]:key[1]]
+	plan, err := g.filler.Plan(Request{Template: g.text[:key[0]] + "[MASK]" + g.text[key[1]:], Method: Search{}})
+	if err != nil {
+		return nil, 0, "", err
+	}
+	l := plan.layouts[0]
+	if len(l.slots) != 1 {
+		return nil, 0, "", misfit("text", "it holds a blank itself: fill it first")
+	}
+	rows, err := g.model.MaskedLogProbabilities(ctx, l.ids, l.slots)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	place := gapPlace{plan: plan, tokens: l.alone(0), logp: rows[0], key: word}
+	ids, err := g.filler.tokenizer.Candidate(word)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	place.keyLogP, err = g.logLikelihood(ctx, key, ids, rows[0])
+	if err != nil {
+		return nil, 0, "", err
+	}
+	part = place.part()
+	gap = &Gap{Span: key, Key: word, Probability: math.Exp(place.keyLogP), Rivals: place.rivals()}
+	if g.request.Options == 0 {
+		return gap, part, "", nil
+	}
+	common, err := g.frequency(ctx, l, ids)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	random := g.random(key)
+	wrong := g.wrong(&place, part, common, random)
+	wanted := g.request.Options - 1
+	if len(wrong) < wanted {
+		warning = fmt.Sprintf("%d of %d wrong answers are there: a larger below allows more", len(wrong), wanted)
+	}
+	gap.Options = append([]string{word}, wrong[:min(len(wrong), wanted)]...)
+	random.Shuffle(len(gap.Options), func(i, j int) {
+		gap.Options[i], gap.Options[j] = gap.Options[j], gap.Options[i]
+	})
+	return gap, part, warning, nil
+}
+
+func (g *gapMaker) random(key [2]int) *rand.Rand {
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], uint64(g.request.Seed))
+	binary.LittleEndian.PutUint64(seed[8:], uint64(key[0]))
+	return rand.New(rand.NewChaCha8(seed))
+}
+
+// logLikelihood returns log P of a key in its gap. row is the model's with one
+// mask there. A key of several pieces is scored from left to right.
+func (g *gapMaker) logLikelihood(ctx context.Context, key [2]int, ids []int, row []float32) (float64, error) {
+	if len(ids) == 1 {
+		return float64(row[ids[0]]), nil
+	}
+	encoding, err := g.filler.Plain(g.text)
+	if err != nil {
+		return 0, err
+	}
+	queries := scoreQueries(encoding, WordScore)
+	inKey := queries[:0]
+	for _, q := range queries {
+		span := encoding.Offsets[q.Position]
+		if span[0] >= key[0] && span[1] <= key[1] {
+			inKey = append(inKey, q)
+		}
+	}
+	text := scored{ids: encoding.IDs, width: g.filler.maxPositions - 2}
+	logProbs, _, err := text.score(ctx, g.model, inKey)
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, lp := range logProbs {
+		sum += lp
+	}
+	return sum, nil
+}
+
+// frequency returns log P of a word where nothing else is, which tells how common
+// it is; of a word of several pieces that of the first. l is the layout of a gap.
+func (g *gapMaker) frequency(ctx context.Context, l *layout, ids []int) (float64, error) {
+	if g.common == nil {
+		alone := slices.Concat(l.ids[:1], []int{l.ids[l.slots[0]]}, l.ids[len(l.ids)-1:]) // [CLS] [MASK] [SEP]
+		rows, err := g.model.MaskedLogProbabilities(ctx, alone, []int{1})
+		if err != nil {
+			return 0, err
+		}
+		g.common = rows[0]
+	}
+	return float64(g.common[ids[0]]), nil
+}
+
+// wrong returns the words that may be wrong answers, shuffled. Words that can be
+// no other part of speech come first.
+func (g *gapMaker) wrong(place *gapPlace, part byte, common float64, random *rand.Rand) []string {
+	limit := min(math.Log(g.request.Below), place.keyLogP-math.Log(farBelow))
+	letters := utf8.RuneCountInString(place.key)
+	v := g.filler.vocabulary
+	var clear, doubtful []string
+	for _, token := range place.tokens {
+		lower := v.lower()[token]
+		apart := utf8.RuneCountInString(lower) - letters
+		if v.classes()[token] != wordToken || max(apart, -apart) > lettersApart || !onlyLetters(lower) {
+			continue
+		}
+		if math.Abs(float64(g.common[token])-common) > math.Log(asCommon) || float64(place.logp[token]) >= limit {
+			continue
+		}
+		parts := speech()[lower]
+		if parts == "" || part != 0 && strings.IndexByte(parts, part) < 0 || ending(lower) != ending(place.key) {
+			continue
+		}
+		word := place.word(token)
+		switch {
+		case strings.EqualFold(word, place.key) || capital(word) != capital(place.key): // also a name
+		case len(parts) == 1:
+			clear = append(clear, word)
+		default:
+			doubtful = append(doubtful, word)
+		}
+	}
+	for _, words := range [][]string{clear, doubtful} {
+		random.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+	}
+	return slices.Concat(clear, doubtful)
+}
+
+// ending returns the ending of an English word that tells its form: a plural
+// beside singulars would give the answer away.
+func ending(word string) string {
+	for _, end := range []string{"ing", "ed", "s", "ly"} {
+		if strings.HasSuffix(strings.ToLower(word), end) {
+			return end
+		}
+	}
+	return ""
+}
+
+func capital(word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	return unicode.IsUpper(first)
+}
+
+func onlyLetters(text string) bool {
+	return text != "" && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
+}
+
+// gapPlace is a gap with what the model expects there.
+type gapPlace struct {
+	plan    *Plan
+	tokens  []int     // that may stand there, ascending
+	logp    []float32 // of each token, [vocabulary]
+	key     string
+	keyLogP float64
+}
+
+// word returns a token as it would stand in the gap, with its capitals.
+func (p *gapPlace) word(token int) string { return p.plan.with(0, token).Fills[0] }
+
+// rivals returns the words that have more than half of the key's probability.
+func (p *gapPlace) rivals() []string {
+	words := []string{}
+	for _, token := range samplers.Likeliest(p.tokens, p.logp, mostRivals+1) {
+		word := p.word(token)
+		if float64(p.logp[token]) > p.keyLogP-math.Ln2 && !strings.EqualFold(word, p.key) && len(words) < mostRivals {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// part returns the letter of the part of speech of the key: of those that the
+// key can be, the one that the model expects most there; 0 for an unknown word.
+func (p *gapPlace) part() byte {
+	parts := speech()[strings.ToLower(p.key)]
+	if len(parts) < 2 {
+		return (parts + "\x00")[0]
+	}
+	expected := map[byte]float64{}
+	lower := p.plan.filler.vocabulary.lower()
+	for _, token := range p.tokens {
+		other := speech()[lower[token]]
+		if len(other) == 1 { // of a word that can be several it says nothing
+			expected[other[0]] += math.Exp(float64(p.logp[token]))
+		}
+	}
+	best := parts[0]
+	for i := range parts {
+		if expected[parts[i]] > expected[best] {
+			best = parts[i]
+		}
+	}
+	return best
+}

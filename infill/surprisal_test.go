@@ -1,0 +1,91 @@
+package infill
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestWords: each token counts in one word or sign, whose places are counted in
+// characters, and the words add up to the text.
+func TestWords(t *testing.T) {
+	f, _ := newFake(t)
+	for text, want := range map[string][]ScoredWord{
+		"The cat was unseen.": {{Word: "The", Start: 0, End: 3, Tokens: 1}, {Word: "cat", Start: 4, End: 7, Tokens: 1},
+			{Word: "was", Start: 8, End: 11, Tokens: 1}, {Word: "unseen", Start: 12, End: 18, Tokens: 2},
+			{Word: ".", Start: 18, End: 19, Tokens: 1}},
+		"the café's dog": {{Word: "the", Start: 0, End: 3, Tokens: 1}, {Word: "café's", Start: 4, End: 10, Tokens: 3},
+			{Word: "dog", Start: 11, End: 14, Tokens: 1}},
+		"the cafe\u0301 (dog)": {{Word: "the", Start: 0, End: 3, Tokens: 1},
+			{Word: "cafe\u0301", Start: 4, End: 9, Tokens: 1}, {Word: "(", Start: 10, End: 11, Tokens: 1}, {Word: "dog", Start: 11, End: 14, Tokens: 1},
+			{Word: ")", Start: 14, End: 15, Tokens: 1}},
+	} {
+		score, err := f.Score(t.Context(), ScoreRequest{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := score.Words
+		if diff := cmp.Diff(want, words, cmpopts.IgnoreFields(ScoredWord{}, "LogLikelihood")); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+		sum := 0.0
+		for _, w := range words {
+			sum += w.LogLikelihood
+		}
+		if math.Abs(sum-score.LogLikelihood) > 1e-12 {
+			t.Errorf("%s: the words have %v, the text %v", text, sum, score.LogLikelihood)
+		}
+	}
+}
+
+// TestScoreContext: the context stands in front of a text, and of each of its
+// windows. TestSurprisal of cmd/infill compares the numbers.
+func TestScoreContext(t *testing.T) {
+	long := "the dog ran on the rug . the cat sat on the mat . the dog ran . the "
+	m := &scorer{Model: newModel(20, 1)}
+	f := New(m, newTokenizer(t))
+	score, err := f.Score(t.Context(), ScoreRequest{Text: long + long, Context: "the dog ran ."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if score.Windows < 4 || m.queries[0].Position != 6 {
+		t.Errorf("%d windows, the first token stands at %d", score.Windows, m.queries[0].Position)
+	}
+	for _, q := range m.queries {
+		if q.Position < 6 || q.Position > 18 {
+			t.Errorf("a query at %d, within the context or behind the window", q.Position)
+		}
+	}
+	_, err = f.Score(t.Context(), ScoreRequest{Text: "the cat", Context: long})
+	if err == nil || err.Error() != "context: 20 tokens, at most half of the 20 that the model sees may be context: "+
+		"shorten it" {
+		t.Errorf("a long context: %v", err)
+	}
+}
+
+// TestEntropy: the entropy of a blank is that of all tokens there.
+func TestEntropy(t *testing.T) {
+	f, _ := newFake(t)
+	template := "the [MASK] sat on [MASK:2]"
+	o := asked{Fill: FillAny}
+	plan, err := f.Plan(o.request(template))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := plan.Alone(t.Context(), len(fakeWords()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0.0
+	for _, v := range alone[0] {
+		want -= v.Probability * math.Log2(v.Probability)
+	}
+	for _, kind := range []FillKind{FillAny, FillWords} { // a rule changes no number
+		got := fill(t, f, template, asked{Fill: kind}).Entropy
+		if len(got) != 2 || got[0] == nil || math.Abs(*got[0]-want) > 1e-6 || got[1] != nil {
+			t.Errorf("%s: %v, want %v and none", kind, got, want)
+		}
+	}
+}
