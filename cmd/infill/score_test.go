@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"os"
 	"testing"
 
 	"infill/infill"
@@ -30,6 +31,46 @@ func TestSurprisal(t *testing.T) {
 		word := score.Words[1]
 		if word.Word != "rained" || math.Abs(word.LogLikelihood-result.Fills[0].LogLikelihood) > 1e-5 {
 			t.Errorf("after %q: %+v, and the blank has %v", before, word, result.Fills[0].LogLikelihood)
+		}
+	}
+}
+
+// TestMinicons: tokens have the scores of minicons 0.3.39 by the same model, and
+// words are the sums of their tokens. generate_minicons.py writes the file.
+func TestMinicons(t *testing.T) {
+	text, err := os.ReadFile("testdata/minicons.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Text, Metric string
+		Tokens       [][2]any // token, log P
+		Sum          float64
+	}
+	err = json.Unmarshal(text, &rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := map[string]string{"within_word_l2r": "l2r", "original": "original"}
+	for _, row := range rows {
+		code, out, told := call(t, nil, "score", row.Text, "--method", methods[row.Metric], "--format", "jsonl", "-q")
+		if code != 0 {
+			t.Fatal(told)
+		}
+		var score infill.Score
+		err := json.Unmarshal([]byte(out), &score)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(score.Tokens) != len(row.Tokens) || math.Abs(score.LogLikelihood-row.Sum) > 1e-4 {
+			t.Errorf("%s, %s: %d tokens with %v, want %d with %v", row.Text, row.Metric, len(score.Tokens),
+				score.LogLikelihood, len(row.Tokens), row.Sum)
+			continue
+		}
+		for i, token := range score.Tokens {
+			if token.Token != row.Tokens[i][0] || math.Abs(token.LogProb-row.Tokens[i][1].(float64)) > 1e-4 {
+				t.Errorf("%s, %s: %v, want %v", row.Text, row.Metric, token, row.Tokens[i])
+			}
 		}
 	}
 }
