@@ -374,7 +374,7 @@ func settingsOf(output string, count int) (settings map[string]string, err error
 	return p.head.Settings, nil
 }
 
-// create makes a new file at path in the place of what is there. write writes
+// create makes a new file at path instead of what is there. write writes
 // its contents, which create compresses and syncs to the disk.
 func create(path string, f File, write func(io.Writer) error) error {
 	err := removeAny(path)
