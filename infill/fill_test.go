@@ -659,7 +659,8 @@ func TestJSON(t *testing.T) {
 		return list
 	}
 	want := map[string][]string{
-		"top":   {"alone", "entropy", "fills", "format", "method", "model", "seed", "signature", "stats", "template", "warnings"},
+		"top":   {"alone", "entropy", "fills", "format", "method", "model", "seed", "signature", "stats", "template",
+			"warnings"},
 		"model": {"name", "sha256"},
 		"fill": {"count", "effective_draws", "final_count", "log_likelihood", "rank", "share", "share_error",
 			"share_interval", "spans", "split_r_hat", "text", "token_ids", "values"},

@@ -193,8 +193,8 @@ func bracketed(typed string) (text string, keys [][2]int, err error) {
 		rest = behind
 	}
 	if keys == nil {
-		return "", nil, &OptionError{Option: "text", Misfit: true, Reason: "which words become gaps? Put them in brackets, " +
-			"as in the [gate] was open, or choose them by every, pos or words"}
+		return "", nil, &OptionError{Option: "text", Misfit: true, Reason: "which words become gaps? Put them in " +
+			"brackets, as in the [gate] was open, or choose them by every, pos or words"}
 	}
 	return b.String(), keys, nil
 }

@@ -65,7 +65,8 @@ func TestScore(t *testing.T) {
 func TestScoreErrors(t *testing.T) {
 	f, _ := newFake(t)
 	var option *OptionError
-	if _, err := f.Score(t.Context(), ScoreRequest{Text: "the cat", Method: "r2l"}); !errors.As(err, &option) || option.Option != "method" {
+	_, err := f.Score(t.Context(), ScoreRequest{Text: "the cat", Method: "r2l"})
+	if !errors.As(err, &option) || option.Option != "method" {
 		t.Errorf("method: got %v", err)
 	}
 	tests := []struct {

@@ -19,7 +19,8 @@ func TestWords(t *testing.T) {
 		"the café's dog": {{Word: "the", Start: 0, End: 3, Tokens: 1}, {Word: "café's", Start: 4, End: 10, Tokens: 3},
 			{Word: "dog", Start: 11, End: 14, Tokens: 1}},
 		"the cafe\u0301 (dog)": {{Word: "the", Start: 0, End: 3, Tokens: 1},
-			{Word: "cafe\u0301", Start: 4, End: 9, Tokens: 1}, {Word: "(", Start: 10, End: 11, Tokens: 1}, {Word: "dog", Start: 11, End: 14, Tokens: 1},
+			{Word: "cafe\u0301", Start: 4, End: 9, Tokens: 1}, {Word: "(", Start: 10, End: 11, Tokens: 1},
+			{Word: "dog", Start: 11, End: 14, Tokens: 1},
 			{Word: ")", Start: 14, End: 15, Tokens: 1}},
 	} {
 		score, err := f.Score(t.Context(), ScoreRequest{Text: text})

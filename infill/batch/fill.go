@@ -247,7 +247,8 @@ var (
 	// leftOut are keys of a Result or Fill that a table leaves out. They
 	// describe the whole result and would repeat in each of its lines, or they
 	// repeat other columns.
-	leftOut = []string{"format", "model", "signature", "fills", "alone", "entropy", "stats", "values", "spans", "pieces"}
+	leftOut = []string{"format", "model", "signature", "fills", "alone", "entropy", "stats", "values", "spans",
+		"pieces"}
 	// blankColumn matches the names of the columns of single blanks, such as
 	// blank_1.
 	blankColumn = regexp.MustCompile(`^(blank|entropy)_(\d+)$`)

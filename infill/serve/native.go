@@ -552,6 +552,7 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 	held := ofByte*float64(size) +
 		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))
 	return answers(ctx, s, len(texts), width, held, func(ctx context.Context, i int) (*infill.Score, error) {
-		return f.Score(ctx, infill.ScoreRequest{Text: texts[i], Context: q.Context, Method: infill.ScoreMethod(q.Method)})
+		return f.Score(ctx, infill.ScoreRequest{Text: texts[i], Context: q.Context,
+			Method: infill.ScoreMethod(q.Method)})
 	})
 }
