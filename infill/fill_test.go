@@ -659,7 +659,7 @@ func TestJSON(t *testing.T) {
 		return list
 	}
 	want := map[string][]string{
-		"top":   {"alone", "entropy", "fills", "format", "method", "model", "seed", "signature", "stats", "template",
+		"top": {"alone", "entropy", "fills", "format", "method", "model", "seed", "signature", "stats", "template",
 			"warnings"},
 		"model": {"name", "sha256"},
 		"fill": {"count", "effective_draws", "final_count", "log_likelihood", "rank", "share", "share_error",
