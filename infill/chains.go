@@ -42,6 +42,9 @@ type Chains struct {
 	Initial Start `option:"initial" word:"NAME" help:"where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."`
 	// Rank says which states are listed.
 	Rank Rank `option:"rank"`
+	// Energies says that an observer wants U of every state, also where the
+	// sampler does not need it. That costs rows, and changes no result.
+	Energies bool
 }
 
 // NewChains returns the chains of a user who names a sampler and nothing else.
@@ -204,8 +207,7 @@ func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
 	warm := c.options.WarmUp.Steps
 	plan := samplers.Plan{Streams: c.streams, WarmUp: warm, Steps: steps - warm}
 	end, err := samplers.Sample(ctx, c.kernel, start, plan, func(at samplers.Step) error {
-		c.observe(at, !at.WarmUp && (c.options.Rank == RankDistinct || at.Number == steps))
-		return nil
+		return c.observe(ctx, at, !at.WarmUp && (c.options.Rank == RankDistinct || at.Number == steps))
 	})
 	if err != nil {
 		return c.interrupted(ctx), err
@@ -283,7 +285,7 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 
 // observe counts the step. It adds the states to draws if they count,
 // else to seen.
-func (c *chainRun) observe(at samplers.Step, counts bool) {
+func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) error {
 	c.step = at.Number
 	c.stepSize = at.StepSize
 	warming := at.WarmUp && c.options.WarmUp.Steps > 0
@@ -294,32 +296,40 @@ func (c *chainRun) observe(at samplers.Step, counts bool) {
 	default:
 		c.after.Observe(at.Info.Accepted, at.Info.Changed)
 	}
-	temperature := float64(c.options.Temperature)
-	if counts {
-		c.draws.add(at.State, temperature)
-	} else {
+	own := c.draws
+	if !counts {
 		if c.stage != warming {
 			c.seen = newPool(c.chains(), len(c.variables))
 		}
 		c.stage = warming
-		c.seen.add(at.State, temperature)
+		own = c.seen
 	}
-	if c.work.observe != nil {
-		c.work.tell(c.progress(at, warming))
+	own.add(at.State, float64(c.options.Temperature))
+	if c.work.observe == nil {
+		return nil
 	}
+	if c.options.Energies {
+		err := own.evaluate(ctx, c.target)
+		if err != nil {
+			return err
+		}
+	}
+	c.work.tell(c.progress(at, warming, own))
+	return nil
 }
 
-// progress describes the step at for the observer.
-func (c *chainRun) progress(at samplers.Step, warming bool) Progress {
+// progress describes the step at for the observer. The last draws of own are
+// its states.
+func (c *chainRun) progress(at samplers.Step, warming bool, own *pool) Progress {
 	p := Progress{Step: at.Number, Steps: int(c.options.Steps), WarmUp: warming,
 		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains()*len(c.layout.slots)),
 		LogLikelihoods: make([]float64, c.chains()), result: c.known}
 	if !math.IsNaN(at.StepSize) {
 		p.StepSize = at.StepSize
 	}
-	for chain, u := range at.State.Energy {
+	for chain, fill := range own.final() {
 		p.TokenIDs = append(p.TokenIDs, c.tokens(at.State.Position(chain))...)
-		p.LogLikelihoods[chain] = u * float64(c.options.Temperature)
+		p.LogLikelihoods[chain] = own.energy[fill]
 	}
 	if at.Info != nil {
 		p.Accepted = slices.Clone(at.Info.Accepted)

@@ -715,3 +715,51 @@ func TestParallel(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestEnergies: an observer that wants U of every state gets it also of Gibbs,
+// and the result is the same.
+func TestEnergies(t *testing.T) {
+	f, _ := newFake(t)
+	for _, temperature := range []Temperature{1, 2} {
+		chains := Chains{Sampler: NewSampler("gibbs"), Samples: 4, Steps: 6, WarmUp: WarmUp{Steps: 2},
+			Temperature: temperature, Rank: RankFinal}
+		want := map[bool][]Fill{}
+		for _, wanted := range []bool{false, true} {
+			chains.Energies = wanted
+			plan, err := f.Plan(Request{Template: twoSlots, Seed: 1, Method: chains})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var last []float64
+			unknown := 0
+			r, err := plan.Fill(t.Context(), func(p Progress) {
+				last = p.LogLikelihoods
+				for _, u := range last {
+					if math.IsNaN(u) {
+						unknown++
+					}
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wanted != (unknown == 0) {
+				t.Errorf("U wanted %v: %d are not known", wanted, unknown)
+			}
+			want[wanted] = r.Fills
+			if !wanted {
+				continue
+			}
+			slices.Sort(last)
+			slices.Reverse(last)
+			for i, fill := range r.Fills {
+				if math.Abs(fill.LogLikelihood-last[i]) > 1e-9 {
+					t.Errorf("fill %d has U %v, and its chain ended with %v", i+1, fill.LogLikelihood, last[i])
+				}
+			}
+		}
+		if diff := cmp.Diff(want[false], want[true]); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -46,6 +46,7 @@ const (
 	// the key; asCommon is how many times more or less common it is.
 	lettersApart = 2
 	asCommon     = 10
+	leastLetters = 3 // fewer are signs of elements and units
 	mostRivals   = 3
 )
 
@@ -315,8 +316,11 @@ func (g *gapMaker) wrong(place *gapPlace, part byte, common float64, random *ran
 	var clear, doubtful []string
 	for _, token := range place.tokens {
 		lower := v.lower()[token]
-		apart := utf8.RuneCountInString(lower) - letters
-		if v.classes()[token] != wordToken || max(apart, -apart) > lettersApart || !onlyLetters(lower) {
+		own := utf8.RuneCountInString(lower)
+		if v.classes()[token] != wordToken || own < leastLetters || !onlyLetters(lower) {
+			continue
+		}
+		if max(own-letters, letters-own) > lettersApart {
 			continue
 		}
 		if math.Abs(float64(g.common[token])-common) > math.Log(asCommon) || float64(place.logp[token]) >= limit {
@@ -396,7 +400,9 @@ func (p *gapPlace) part() byte {
 	lower := p.plan.filler.vocabulary.lower()
 	for _, token := range p.tokens {
 		other := speech()[lower[token]]
-		if len(other) == 1 { // of a word that can be several it says nothing
+		// A word that can be several parts of speech, or has another form, says
+		// nothing.
+		if len(other) == 1 && ending(lower[token]) == ending(p.key) {
 			expected[other[0]] += math.Exp(float64(p.logp[token]))
 		}
 	}

@@ -161,8 +161,8 @@ type Progress struct {
 	WarmUp   bool
 	// TokenIDs holds the token id in each slot of each chain, [chains × slots].
 	TokenIDs []int
-	// LogLikelihoods holds U of each chain in nats, [chains]; NaN if the
-	// sampler does not compute U.
+	// LogLikelihoods holds U of each chain in nats, [chains]; NaN if neither the
+	// sampler nor Chains.Energies needs it.
 	LogLikelihoods []float64
 	// Accepted says which chains accepted their proposal. Changed holds
 	// the number of slots that changed in each chain. Both are [chains],

@@ -80,9 +80,13 @@ func (c *command) validate(args []string) error {
 	if c.trace == "-" {
 		return cli.Usagef("--trace: the states of chains go to a file, not to standard output: name it")
 	}
-	_, chains := c.request.Method.(infill.Chains)
+	traced, chains := c.request.Method.(infill.Chains)
 	if c.trace != "" && (!chains || len(args) != 1 || args[0] == "-") {
 		return cli.Usagef("--trace: it has the chains of one template: give one, and --sampler NAME")
+	}
+	if c.trace != "" {
+		traced.Energies = true
+		c.request.Method = traced
 	}
 	return c.input.Take(args, `infill "he had [MASK] me", or infill --help`)
 }

@@ -13,8 +13,7 @@ import (
 )
 
 // trace writes the states of chains to a new CSV file: a row for each chain
-// at each step, from step 0, its start. U is in nats, or NaN if the sampler
-// does not compute it.
+// at each step, from step 0, its start. U is in nats.
 type trace struct {
 	file *os.File
 	rows *csv.Writer
