@@ -27,7 +27,7 @@ internal/safetensors
 internal/targets
 metrics samplers tokenize
 internal/journal internal/parallel
-internal/check internal/floats internal/lines internal/logmath internal/object internal/regular internal/wire
+internal/check internal/floats internal/lines internal/logmath internal/object internal/picture internal/regular internal/wire
 `
 
 // TestLayers holds the imports to the list of layers: a package stands in it

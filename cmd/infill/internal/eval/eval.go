@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -234,6 +235,14 @@ func (c *command) run(ctx context.Context) error {
 	case err != nil:
 		return cli.Describe(err)
 	}
+	picture, err := results.Plot(eval.PlotScore)
+	if err != nil {
+		return err
+	}
+	err = maybe.WriteFile(filepath.Join(c.Out, "plot.svg"), picture, 0o666)
+	if err != nil {
+		return err
+	}
 	return c.table.print(results, c.Out, c.model.Quiet)
 }
 
@@ -242,10 +251,12 @@ type table struct {
 	streams *terminal.Streams
 	format  string
 	set     string
+	score   string // of a plot
 }
 
 func (t *table) register(cmd *cobra.Command) {
-	formats := []string{"text", "json", "csv"}
+	formats := []string{"text", "json", "csv", "svg"}
+	t.score = eval.PlotScore
 	t.format, t.set = formats[0], eval.Sets()[0]
 	cli.AddChoice(cmd, &t.format, "format", "", formats, "form of the table")
 	cli.AddChoice(cmd, &t.set, "set", "", eval.Sets(),
@@ -266,6 +277,13 @@ func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 		return cli.WriteJSON(t.streams.Out, of)
 	case "csv":
 		return cli.WriteCSV(t.streams.Out, of.Rows())
+	case "svg":
+		picture, err := r.Plot(t.score)
+		if err != nil {
+			return cli.Usagef("--x: %w", err)
+		}
+		_, err = t.streams.Out.Write(picture)
+		return err
 	}
 	for _, block := range blocks(of.Grid(), width) {
 		text.WriteString(cli.RenderTable(width, block[0], block[1:], 0) + "\n")
@@ -322,6 +340,7 @@ func newShowCmd(s *terminal.Streams) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no warnings")
 	table.register(cmd)
+	cmd.Flags().StringVar(&table.score, "x", table.score, "`NAME` of the score that --format svg draws against U")
 	return cmd
 }
 

@@ -1,0 +1,109 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+
+	"infill/internal/picture"
+	"infill/metrics"
+)
+
+// interval95 is half a 95 % interval in standard errors of the normal
+// distribution.
+const interval95 = 1.96
+
+// PlotScore is the score of a plot unless another is asked for.
+const PlotScore = "self_bleu"
+
+// Plot draws a score of all final states against their mean U, as SVG: a point
+// for each method and model, with the score's interval and a 95 % interval of U
+// over sentences. score is a name such as "self_bleu" or
+// "corpus_bleu/tbc". Points without a value are left out.
+func (r *Results) Plot(score string) ([]byte, error) {
+	p := plot.New()
+	p.Title.Text = "samplers, with intervals over sentences"
+	p.Y.Label.Text = "mean U of the final states, nats"
+	p.Legend.Top = true
+	p.Legend.Padding = vg.Points(4)
+	found := false
+	for i, m := range r.Methods {
+		at := slices.IndexFunc(m.All.Scores, func(s metrics.Score) bool { return s.Name() == score })
+		if at < 0 {
+			continue
+		}
+		found = true
+		s := m.All.Scores[at]
+		p.X.Label.Text = fmt.Sprintf("%s, %s", s.Title(), s.Unit)
+		if !s.Value.Defined() {
+			continue
+		}
+		name := m.Method
+		if len(r.Models) > 1 {
+			name += ", " + m.Model
+		}
+		err := addPoint(p, i, name, s, m.LogLikelihood)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("no score is called %q: there are %s", score, strings.Join(r.scoreNames(), ", "))
+	}
+	return picture.SVG(p)
+}
+
+// scoreNames returns the names of the scores of a run.
+func (r *Results) scoreNames() (names []string) {
+	if len(r.Methods) == 0 {
+		return []string{"none"}
+	}
+	for _, s := range r.Methods[0].All.Scores {
+		names = append(names, s.Name())
+	}
+	return names
+}
+
+// addPoint adds the point of a method with its two intervals.
+func addPoint(p *plot.Plot, i int, name string, x metrics.Score, u Estimate) error {
+	value := float64(x.Value)
+	at := plotter.XYs{{X: value, Y: u.Mean}}
+	point, err := plotter.NewScatter(at)
+	if err != nil {
+		return err
+	}
+	point.Color = picture.Colour(i)
+	point.Shape = plotutil.Shape(i)
+	point.Radius = vg.Points(4)
+	if x.Interval != nil && x.Interval.Low.Defined() && x.Interval.High.Defined() {
+		bar, err := plotter.NewXErrorBars(struct {
+			plotter.XYs
+			plotter.XErrors
+		}{at, plotter.XErrors{{Low: value - float64(x.Interval.Low), High: float64(x.Interval.High) - value}}})
+		if err != nil {
+			return err
+		}
+		bar.Color = point.Color
+		p.Add(bar)
+	}
+	if u.StandardError != nil {
+		half := interval95 * *u.StandardError
+		bar, err := plotter.NewYErrorBars(struct {
+			plotter.XYs
+			plotter.YErrors
+		}{at, plotter.YErrors{{Low: half, High: half}}})
+		if err != nil {
+			return err
+		}
+		bar.Color = point.Color
+		p.Add(bar)
+	}
+	p.Add(point)
+	p.Legend.Add(name, point)
+	return nil
+}
