@@ -96,6 +96,10 @@ func TestNewErrors(t *testing.T) {
 		{"too many slots", "pafs:radius=5", target, []string{"radius 5", "slots, 4"}},
 		{"too large a block", "gibbs-x:block=5", target, []string{"block 5", "slots, 4"}},
 		{"too many states", "gibbs-x:block=25", lattice(t, 5, 5), []string{"gibbs-x would evaluate", "smaller blocks"}},
+		{"too large a ball", "hamming-ball:block=25,radius=12", lattice(t, 5, 5),
+			[]string{"hamming-ball would evaluate up to 1.68e+07 states"}}, // half of all 2^25
+		{"short preconditioner of numbers", "dmala-ordinal:preconditioner=1", roughTable()(t),
+			[]string{"1 preconditioner"}},
 		{"no power", "acs:exponent=ratio", target, []string{"exponent ratio", "number"}},
 		{"an endless step", "acs:step-size=inf", target, []string{"finite"}},
 		{"a shrinking cycle", "acs:step-size=0.1", target, []string{"not the larger"}},

@@ -25,3 +25,5 @@ type VocabularyError = vocabularyError
 func (t *Tokenizer) ClassifierID() int { return t.classifier }
 
 func (t *Tokenizer) PaddingID() int { return t.padding }
+
+var GPT2Length = gpt2Length

@@ -774,6 +774,13 @@ func TestTools(t *testing.T) {
 		!strings.Contains(text, "no blank") {
 		t.Errorf("a wrong template: %s", text)
 	}
+	for tool, c := range map[string]struct{ key, want string }{"fill": {"template", "is not a string"},
+		"score": {"texts", "expected one, or a list, of texts"}} {
+		text, failed := call(tool, map[string]any{c.key: 3})
+		if !failed || !strings.Contains(text, c.want) {
+			t.Errorf("%s takes a number for a text: %s", tool, text)
+		}
+	}
 }
 
 // Every path that holds much of what it is asked for is held against the memory
