@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,17 +15,13 @@ import (
 	"infill/metrics"
 )
 
-// interval95 is half a 95 % interval in standard errors of the normal
-// distribution.
-const interval95 = 1.96
-
 // PlotScore is the score of a plot unless another is asked for.
 const PlotScore = "self_bleu"
 
 // Plot draws a score of all final states against their mean U, as SVG: a point
-// for each method and model, with the score's interval and a 95 % interval of U
-// over sentences. score is a name such as "self_bleu" or
-// "corpus_bleu/tbc". Points without a value are left out.
+// for each method and model, with the intervals of both over sentences. score is
+// a name such as "self_bleu" or "corpus_bleu/tbc". Points without a value are
+// left out.
 func (r *Results) Plot(score string) ([]byte, error) {
 	p := plot.New()
 	p.Title.Text = "samplers, with intervals over sentences"
@@ -47,7 +44,7 @@ func (r *Results) Plot(score string) ([]byte, error) {
 		if len(r.Models) > 1 {
 			name += ", " + m.Model
 		}
-		err := addPoint(p, i, name, s, m.LogLikelihood)
+		err := addPoint(p, i, name, s, m.LogLikelihood, r.Configuration.reach())
 		if err != nil {
 			return nil, err
 		}
@@ -69,8 +66,9 @@ func (r *Results) scoreNames() (names []string) {
 	return names
 }
 
-// addPoint adds the point of a method with its two intervals.
-func addPoint(p *plot.Plot, i int, name string, x metrics.Score, u Estimate) error {
+// addPoint adds the point of a method with its two intervals. That of U has
+// reach standard errors on each side.
+func addPoint(p *plot.Plot, i int, name string, x metrics.Score, u Estimate, reach float64) error {
 	value := float64(x.Value)
 	at := plotter.XYs{{X: value, Y: u.Mean}}
 	point, err := plotter.NewScatter(at)
@@ -91,8 +89,8 @@ func addPoint(p *plot.Plot, i int, name string, x metrics.Score, u Estimate) err
 		bar.Color = point.Color
 		p.Add(bar)
 	}
-	if u.StandardError != nil {
-		half := interval95 * *u.StandardError
+	if u.StandardError != nil && !math.IsNaN(reach) {
+		half := reach * *u.StandardError
 		bar, err := plotter.NewYErrorBars(struct {
 			plotter.XYs
 			plotter.YErrors

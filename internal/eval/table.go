@@ -150,16 +150,22 @@ func (r *Results) makeColumns(set string, reach float64) []column {
 	return list
 }
 
+// reach returns how many standard errors an interval over sentences has on each
+// side. As for scores, that is Student's t; NaN if the sentences are too few.
+func (c *Config) reach() float64 {
+	p := c.Metrics.Confidence
+	if c.Sentences < metrics.FewestUnits || p <= 0 || p >= 1 {
+		return math.NaN()
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
+}
+
 // Table returns the table for one of Sets().
 func (r *Results) Table(set string) *Table {
 	c := r.Configuration
-	// As for scores, the intervals use Student's t over the sentences, and very
-	// few sentences give no interval.
-	reach := math.NaN()
+	reach := c.reach()
 	sampling := "none of so few sentences"
-	p := c.Metrics.Confidence
-	if c.Sentences >= metrics.FewestUnits && p > 0 && p < 1 {
-		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
+	if !math.IsNaN(reach) {
 		sampling = fmt.Sprintf("mean over sentences ± %.2f standard errors", reach)
 	}
 	t := &Table{Set: set, Methods: []row{}, Signature: r.Signature, columns: r.makeColumns(set, reach)}
