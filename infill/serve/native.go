@@ -109,7 +109,7 @@ func (fillRequest) Schema(r huma.Registry) *huma.Schema {
 }
 
 type fillInput struct {
-	Accept  string `header:"Accept" doc:"text/event-stream sends what is known while it sharpens: events progress, then result or error."`
+	Accept  string `header:"Accept" doc:"If text/event-stream weighs more than application/json, what is known comes while it sharpens: events progress, then result or error."`
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -145,7 +145,7 @@ func (s *Server) operation(o huma.Operation) huma.Operation {
 		o.Security = []map[string][]string{{"token": {}}}
 	}
 	if o.Method == http.MethodPost {
-		o.Errors = []int{400, 401, 404, 413, 415, 422, 429, 500, 503}
+		o.Errors = []int{400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503}
 	}
 	return o
 }
@@ -364,7 +364,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(in.Accept, "text/event-stream") {
+	if wantsEvents(in.Accept) {
 		if len(plans) > 1 || requests.list {
 			return nil, unfit("events are of one text: send an object, not a list")
 		}

@@ -61,6 +61,9 @@ func DefaultLimits() Limits {
 // leastMemory is enough memory for a fill of one blank that costs one model row.
 const leastMemory = 256 << 10
 
+// leastTime is enough for a row of the smallest model.
+const leastTime = 10 * time.Millisecond
+
 // Check returns an *infill.OptionError for a limit that is so small that every
 // request would exceed it.
 func (l Limits) Check() error {
@@ -72,10 +75,13 @@ func (l Limits) Check() error {
 			least = leastMemory
 		case "Queue":
 			least = 0
+		case "Time", "Wait":
+			least = int64(leastTime)
 		}
 		if v.Field(i).Int() < least {
+			value := reflect.ValueOf(least).Convert(v.Field(i).Type())
 			return &infill.OptionError{Option: v.Type().Field(i).Tag.Get("flag"),
-				Reason: fmt.Sprintf("the bound is too small for any request: give %d or more", least)}
+				Reason: fmt.Sprintf("the bound is too small for any request: give %v or more", value)}
 		}
 	}
 	return nil
@@ -96,8 +102,8 @@ type Options struct {
 	// allows every name. Hosts keeps pages of other sites from reaching a
 	// server on the loopback by DNS rebinding.
 	Hosts []string
-	// Origin is the only other site whose scripts may read answers; ""
-	// allows no other site.
+	// Origin is the only other site whose scripts may read answers, in a form
+	// that ParseOrigin takes; "" allows no other site.
 	Origin string
 	// Log, if not nil, is called with internal errors of the server, from
 	// several goroutines.
@@ -123,6 +129,13 @@ func New(o Options) (*Server, error) {
 	if err := o.Limits.Check(); err != nil {
 		return nil, err
 	}
+	if o.Origin != "" {
+		origin, err := ParseOrigin(o.Origin)
+		if err != nil {
+			return nil, fmt.Errorf("the origin: %w", err)
+		}
+		o.Origin = origin
+	}
 	one := o.Limits
 	one.Requests = 1
 	s := &Server{Options: o, gate: newGate(o.Limits), reading: newGate(one)}
@@ -142,18 +155,51 @@ func New(o Options) (*Server, error) {
 	api := humago.New(mux, config)
 	s.registerNative(api)
 	s.registerHuggingFace(api)
-	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, "{\"at_work\":%d,\"waiting\":%d}\n", s.gate.inside.Load(), s.gate.waiting.Load())
-	})
+	s.registerHealth(api)
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))
 	mux.Handle("GET /docs", file("text/html; charset=utf-8", docs))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, &Problem{status: http.StatusNotFound,
-			Message: fmt.Sprintf("there is nothing here for %.20s: GET /docs lists what is", r.Method)})
-	})
+	mux.HandleFunc(elsewhere, func(w http.ResponseWriter, r *http.Request) { refuseMethod(mux, w, r) })
 	s.handler = s.guarded(mux)
 	return s, nil
+}
+
+// elsewhere is the pattern of requests that no other pattern matches.
+const elsewhere = "/"
+
+// refuseMethod answers a request for which mux has no handler: 405 with the
+// methods of its path, or 404 where no method has the path.
+func refuseMethod(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	missing := func(method string) bool {
+		_, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL})
+		return pattern == elsewhere
+	}
+	methods := slices.DeleteFunc([]string{http.MethodGet, http.MethodHead, http.MethodPost}, missing)
+	if len(methods) == 0 {
+		writeProblem(w, &Problem{status: http.StatusNotFound, Message: "there is nothing here: GET /docs lists what is"})
+		return
+	}
+	allowed := strings.Join(methods, ", ")
+	w.Header().Set("Allow", allowed)
+	writeProblem(w, &Problem{status: http.StatusMethodNotAllowed,
+		Message: fmt.Sprintf("%.20q is not a method of this path: send %s", r.Method, allowed)})
+}
+
+type healthOutput struct {
+	Body struct {
+		AtWork  int64 `json:"at_work" doc:"Requests that run."`
+		Waiting int64 `json:"waiting" doc:"Requests that wait for their turn."`
+	}
+}
+
+func (s *Server) registerHealth(api huma.API) {
+	huma.Register(api, huma.Operation{OperationID: "health", Method: http.MethodGet, Path: "/health",
+		Summary: "How many requests run and wait; it needs no token", Tags: []string{"infill"}, Errors: []int{403}},
+		func(context.Context, *struct{}) (*healthOutput, error) {
+			answer := &healthOutput{}
+			answer.Body.AtWork = s.gate.inside.Load()
+			answer.Body.Waiting = s.gate.waiting.Load()
+			return answer, nil
+		})
 }
 
 // ServeHTTP implements http.Handler. A panic ends its own request, not the
@@ -229,7 +275,8 @@ func file(kind string, content []byte) http.HandlerFunc {
 // open reports whether a request needs no token: a request for a page (/ or
 // /docs), for openapi.json, which the page /docs shows, or for /health.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
+	return slices.Contains([]string{http.MethodGet, http.MethodHead}, r.Method) &&
+		slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
 // guarded checks host, origin, token, content type and length of a request
@@ -271,7 +318,13 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			refuse(http.StatusUnsupportedMediaType, "send JSON, with the header Content-Type: application/json")
 			return
 		}
-		r.Header.Set("Content-Type", "application/json") // huma knows the type only in lower case
+		r.Header.Set("Content-Type", "application/json")                      // huma knows it only in lower case
+		r.Header.Set("Accept", strings.Join(r.Header.Values("Accept"), ", ")) // huma reads only one line of it
+		if len(r.TransferEncoding) > 0 {
+			// Such a request may have had a Content-Length, too, of which package
+			// http does not tell. Then RFC 9112, section 6.1, ends the connection.
+			h.Set("Connection", "close")
+		}
 		coding := r.Header.Get("Content-Encoding")
 		if coding != "" && !strings.EqualFold(coding, "identity") {
 			refuse(http.StatusUnsupportedMediaType,

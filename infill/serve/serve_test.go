@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "a [MASK]", "model": 5}`, `"model" is not a string`, 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
 		{"/nothing", `{}`, "nothing here", 404},
-		{"/health", `{}`, "nothing here for POST: GET /docs lists what is", 404},
+		{"/health", `{}`, `"POST" is not a method of this path: send GET, HEAD`, 405},
 	} {
 		code, text := ask(t, url+c.path, c.body)
 		problem := decode[map[string]any](t, text)
@@ -612,11 +612,21 @@ func TestOutOfTime(t *testing.T) {
 	if code != 503 || !strings.Contains(text, "longer than this server allows") {
 		t.Errorf("%d %s", code, text)
 	}
-	// The same where events were asked for, and none was sent.
-	url = start(t, func(o *serve.Options) { o.Limits.Time = time.Nanosecond })
-	answer, text := post(t, url+"/v1/fill", `{"template": "he had [MASK] me"}`, "Content-Type", "application/json",
-		"Accept", "text/event-stream")
+	// The same at POST /, and in an event.
+	f, slow := newFaulty(t, func() error { time.Sleep(50 * time.Millisecond); return nil })
+	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o.Limits.Time = 10 * time.Millisecond
+	url = started(t, o)
+	slow.failAt.Store(1)
+	answer, text := post(t, url, `{"inputs": "the [MASK] sat"}`, "Content-Type", "application/json")
 	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "" || !strings.HasPrefix(text, `{"error":`) {
+		t.Errorf("POST /: %v %s", answer, text)
+	}
+	slow.failAt.Store(2)
+	answer, text = post(t, url+"/v1/fill", `{"template": "the [MASK] sat"}`, "Content-Type", "application/json",
+		"Accept", "text/event-stream")
+	if answer.StatusCode != 200 || !strings.Contains(text, `event: error
+data: {"error":"the request took longer`) {
 		t.Errorf("events: %v %s", answer, text)
 	}
 }
