@@ -84,6 +84,9 @@ type Fill struct {
 // Stats says how a method found a result, and what the work cost.
 type Stats struct {
 	Slots int `json:"slots"` // slots of the longest fill
+	// Lengths is the number of combinations of lengths that the blanks may
+	// have, by which every P is divided; 0 for one.
+	Lengths int `json:"lengths,omitempty"`
 	// Draws is the number of ranked draws. DistinctFills is the number of
 	// different fills that the method met.
 	Draws         int     `json:"draws,omitempty"`
@@ -228,7 +231,7 @@ func (w *work) result(a *answer) *Result {
 	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method,
 		Fills: []Fill{},
 		Alone: w.alone(), Warnings: []string{}, Draws: a.series,
-		Stats: Stats{Slots: p.Slots(), Draws: a.draws, DistinctFills: a.distinct, ModelRows: int64(w.rows) + a.rows,
+		Stats: Stats{Slots: p.Slots(), Lengths: several(p.lengths), Draws: a.draws, DistinctFills: a.distinct, ModelRows: int64(w.rows) + a.rows,
 			Seconds: time.Since(w.began).Seconds(), Seen: p.seen, Chains: a.chains}}
 	r.Stats.Device = r.Model.Device
 	for _, b := range p.typed.Blanks {
@@ -277,4 +280,12 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 		fill.EffectiveDraws = s.effective
 	}
 	return fill
+}
+
+// several returns n, or 0 for one.
+func several(n int) int {
+	if n == 1 {
+		return 0
+	}
+	return n
 }

@@ -149,8 +149,8 @@ func TestPageBlanks(t *testing.T) {
 			t.Errorf("%q is %q after %s, want %q", p.text, got[i], p.script, p.want)
 		}
 	}
-	if sections != 4 {
-		t.Errorf("/docs of a server with a token has %d sections, want 4", sections)
+	if sections != 5 {
+		t.Errorf("/docs of a server with a token has %d sections, want 5", sections)
 	}
 }
 

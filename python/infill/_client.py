@@ -59,8 +59,8 @@ class Infill:
         """Fill the blanks of a template, or of each of several.
 
         Options are those of the command, with underscores: top, slot, ban, pos, blank,
-        order, budget, samples, seed, sampler, steps, ... slot takes a dictionary,
-        {1: ["red", "green"]}.
+        order, budget, samples, seed, sampler, steps, ... slot takes a list for every
+        blank, or a dictionary, {1: ["red", "green"]}.
         """
         if isinstance(options.get("slot"), Mapping):
             options["slot"] = {str(blank): words for blank, words in options["slot"].items()}
