@@ -855,7 +855,12 @@ func (p *Parts) setLists(values map[string][]string) error {
 	return p.take(read, ok)
 }
 
-var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
+var (
+	listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
+	// listInside finds the number of a list where a word stands: spaces part
+	// lists, and neither ; nor , does.
+	listInside = regexp.MustCompile(`[,;]\s*\d+\s*=`)
+)
 
 // readLists reads lists as in "noun 1=red,dark blue 2=sky". Words without a
 // number are under 0.
@@ -875,7 +880,12 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 		add(every, words)
 	}
 	for i, at := range starts[:len(starts)-1] {
-		add(text[at[2]:at[3]], text[at[1]:starts[i+1][0]])
+		list := text[at[1]:starts[i+1][0]]
+		parted := i+2 < len(starts) && strings.HasSuffix(list, ";") || listInside.MatchString(list)
+		add(text[at[2]:at[3]], list)
+		if parted {
+			return nil, false
+		}
 	}
 	return numbered(values)
 }

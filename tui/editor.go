@@ -124,27 +124,23 @@ func wordRune(r rune) bool {
 
 // blankWord replaces the word at or before the cursor by a blank. It returns
 // false if there is no word.
-func (e *editor) blankWord() bool {
+func (e *editor) blankWord(blank string) bool {
 	text := e.text()
 	at := e.cursor()
-	part := func(r rune) bool { return wordRune(r) || r == '-' || r == '\'' || r == '’' }
-	from := strings.LastIndexFunc(text[:at], func(r rune) bool { return !part(r) })
-	if from >= 0 {
-		_, size := utf8.DecodeRuneInString(text[from:])
-		from += size
+	for _, word := range tokenize.WordSpans(text, blank) {
+		if word[0] <= at && at <= word[1] {
+			e.replace(word, blankText)
+			return true
+		}
 	}
-	from = max(from, 0)
-	to := len(text)
-	end := strings.IndexFunc(text[at:], func(r rune) bool { return !part(r) })
-	if end >= 0 {
-		to = at + end
-	}
-	if from == to || strings.HasSuffix(text[:from], "[") {
-		return false
-	}
-	e.input.SetValue(text[:from] + blankText + text[to:])
-	e.input.SetCursor(utf8.RuneCountInString(text[:from] + blankText))
-	return true
+	return false
+}
+
+// replace replaces a range of bytes of the text, and sets the cursor behind it.
+func (e *editor) replace(span [2]int, by string) {
+	text := e.text()
+	e.input.SetValue(text[:span[0]] + by + text[span[1]:])
+	e.input.SetCursor(utf8.RuneCountInString(text[:span[0]] + by))
 }
 
 // render draws the template in at most rows lines: blanks in colour, pinned

@@ -157,7 +157,7 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 			return m.edited()
 		}
 	case name == "ctrl+t":
-		if m.editor.blankWord() {
+		if m.editor.blankWord(string(m.run.request.Blank)) {
 			return m.edited()
 		}
 	case name == "tab" || name == "enter" || name == "esc" || name == "down":
