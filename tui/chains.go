@@ -28,9 +28,9 @@ func (p *chainsPage) move(by int) {
 	}
 }
 
-func (p *chainsPage) leaf(by int)        { p.move(by) }
-func (p *chainsPage) turn(int)           {}
-func (p *chainsPage) key(string) tea.Cmd { return nil }
+func (p *chainsPage) leaf(by int)          { p.move(by) }
+func (p *chainsPage) turn(int)             {}
+func (p *chainsPage) key(k string) tea.Cmd { return p.m.idle(k, unknownKey) }
 
 func (p *chainsPage) hints() []hint {
 	return []hint{{"↓", "more chains"}, {"o", "options"}, p.m.runHint(), {"i", "write"}}

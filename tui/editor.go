@@ -48,13 +48,14 @@ func newInput(text string, limit int) textinput.Model {
 
 func (e *editor) text() string { return e.input.Value() }
 
-// edit applies a key or a paste, and reports whether the text has changed.
-func (e *editor) edit(message tea.Msg) (changed bool) {
+// edit applies a key or a paste, and reports whether the text has changed. blank
+// is a further spelling of a blank, or "".
+func (e *editor) edit(message tea.Msg, blank string) (changed bool) {
 	before := e.text()
 	times := 1
 	switch m := message.(type) {
 	case tea.KeyPressMsg:
-		times = e.reach(m)
+		times = e.reach(m, blank)
 	case tea.PasteMsg:
 		// Update itself removes control characters.
 		m.Content = strings.NewReplacer("\u2028", " ", "\u2029", " ").Replace(m.Content)
@@ -70,14 +71,22 @@ func (e *editor) edit(message tea.Msg) (changed bool) {
 func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
 
 // reach returns how often to repeat a key so that it passes one visible
-// character, such as a letter with its accents: the input counts in runes.
-func (e *editor) reach(message tea.KeyPressMsg) int {
+// character, such as a letter with its accents, or deletes a whole blank: the
+// input counts in runes.
+func (e *editor) reach(message tea.KeyPressMsg, blank string) int {
 	keys, text, at := e.input.KeyMap, e.text(), e.cursor()
 	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
 	if !back && !key.Matches(message, keys.CharacterForward, keys.DeleteCharacterForward) {
 		return 1
 	}
-	for _, g := range graphemes(text) {
+	parts := graphemes(text)
+	deletes := key.Matches(message, keys.DeleteCharacterBackward, keys.DeleteCharacterForward)
+	for _, span := range tokenize.BlankSpans(text, blank) {
+		if deletes && (back && at == span[1] || !back && at == span[0]) {
+			parts = [][2]int{span}
+		}
+	}
+	for _, g := range parts {
 		switch {
 		case back && g[0] < at && at <= g[1]:
 			return utf8.RuneCountInString(text[g[0]:at])
