@@ -125,7 +125,7 @@ type ChainStats struct {
 	// MeanLogLikelihoodStandardError is its error between chains.
 	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
-	// SplitRHat of U is near 1 if the halves of all chains agree. Above 1.3 the
+	// SplitRHat of U is near 1 if the halves of all chains agree. Above 1.1 the
 	// result carries a warning; 1000 stands for every larger value.
 	// EffectiveDraws is how many independent draws would tell as much about U.
 	// Both are nil if they are not defined: if a chain has fewer than 4 draws,
