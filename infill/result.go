@@ -25,8 +25,9 @@ type Result struct {
 	LeftOutAtMost *float64 `json:"left_out_at_most,omitempty"`
 	Fills         []Fill   `json:"fills"`
 	// Alone lists, for each blank, the likeliest tokens that the blank may take
-	// while all blanks are masked, [blanks][values], five at most. The list is
-	// empty for a blank that has more than one piece at its shortest.
+	// while all blanks are masked, [blanks][values], as many as fills were asked
+	// for, and five or more where there are so many. The list is empty for a
+	// blank that has more than one piece at its shortest.
 	Alone [][]Value `json:"alone"`
 	Stats Stats     `json:"stats"`
 	// Unfinished reports whether the run was interrupted. Fills then holds the

@@ -189,7 +189,7 @@ func (s *Server) plans(requests []fillRequest) (plans []planned, bytes float64, 
 		}
 		plans = append(plans, p)
 		bytes = max(bytes, held)
-		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan.Request.Template)
+		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan)
 	}
 	return plans, together(bytes, len(plans)), s.checkAnswer(size)
 }
@@ -234,8 +234,11 @@ func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 	return p, bytes, err
 }
 
-// sizeOfFill estimates how many bytes an answer needs for one fill of a template.
-func sizeOfFill(template string) float64 { return float64(len(template)) + 400 }
+// sizeOfFill estimates how many bytes an answer needs for one fill of a plan, and
+// for one value of each blank by itself.
+func sizeOfFill(p *infill.Plan) float64 {
+	return float64(len(p.Request.Template)) + 400 + 100*float64(len(p.Template().Blanks))
+}
 
 // checkAnswer returns an error if size, the largest number of bytes that an
 // answer may have, exceeds the limit. Even a short request can ask for many
@@ -281,7 +284,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 		return nil, 0, unfit("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples "+
 			"or steps, or a smaller budget", rows, l.Rows)
 	}
-	return p, bytes + float64(p.Request.Top)*sizeOfFill(r.Template), nil
+	return p, bytes + float64(p.Request.Top)*sizeOfFill(p), nil
 }
 
 // bound checks the method of a request against the limits. It bounds the rows of a

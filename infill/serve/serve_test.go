@@ -219,7 +219,7 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:2]"}`, "5 tokens to fill", 422},
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:1-3]"}`, "6 tokens to fill", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1000}`,
-			"the answer could have 0.416 MB, this server gives 0.1", 422},
+			"the answer could have 0.516 MB, this server gives 0.1", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1001}`, "top: 1001 fills, this server gives 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "samples": 1001}`, "samples: 1001, this server makes 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "samples": 900, "budget": 5800}`, "up to 5800 model rows",
