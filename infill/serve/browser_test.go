@@ -212,8 +212,8 @@ func TestPageComposes(t *testing.T) {
 	}
 }
 
-// What a reader of the screen and the eye are told: a copied text is announced,
-// the name of a button has its text, and bars have one scale, which is named.
+// A copied text is announced, the name of a button has its text, and bars have
+// one scale, which is named.
 func TestPageTells(t *testing.T) {
 	ctx := browser(t)
 	url := start(t, nil)

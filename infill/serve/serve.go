@@ -114,6 +114,7 @@ type Options struct {
 type Server struct {
 	Options
 	gate    *gate
+	turns   *gate // where requests of many rows wait before they come to gate
 	reading *gate // lets only one request at a time read long texts
 	handler http.Handler
 }
@@ -138,7 +139,7 @@ func New(o Options) (*Server, error) {
 	}
 	one := o.Limits
 	one.Requests = 1
-	s := &Server{Options: o, gate: newGate(o.Limits), reading: newGate(one)}
+	s := &Server{Options: o, gate: newGate(o.Limits), turns: newTurns(o.Limits), reading: newGate(one)}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
@@ -197,7 +198,7 @@ func (s *Server) registerHealth(api huma.API) {
 		func(context.Context, *struct{}) (*healthOutput, error) {
 			answer := &healthOutput{}
 			answer.Body.AtWork = s.gate.inside.Load()
-			answer.Body.Waiting = s.gate.waiting.Load()
+			answer.Body.Waiting = s.gate.waiting.Load() + s.turns.waiting.Load()
 			return answer, nil
 		})
 }
@@ -236,7 +237,7 @@ func (s *Server) HTTPServer() *http.Server {
 		Handler:           s,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      s.Limits.Wait + s.Limits.Time + 30*time.Second,
+		WriteTimeout:      2*s.Limits.Wait + s.Limits.Time + 30*time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(complaints{s}, "", 0),
@@ -380,21 +381,63 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
-// work waits until the request has its bytes of memory, and then runs do
-// within the time limit.
-func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
-	leave, err := s.gate.enter(ctx, bytes)
+// work waits for a turn, if the request needs many rows, and for its memory.
+// Then it runs do within the time limit. A request that turns out to need many
+// rows leaves its place to small ones, and waits for a turn, too.
+func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context) error) error {
+	err := s.gate.fits(e.bytes)
+	if err != nil {
+		return err
+	}
+	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
+	leaveTurn := func() {}
+	if many {
+		leaveTurn, err = s.turn(ctx, e)
+	}
 	if err != nil {
 		return s.problem(ctx, err)
 	}
-	defer leave()
-	// Nobody reads an unfinished result after the client left or the time
-	// limit ended the work.
-	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // for all of its texts
+	defer func() { leaveTurn() }()
+	leave, err := s.gate.enter(ctx, e.bytes)
+	if err != nil {
+		return s.problem(ctx, err)
+	}
+	defer func() { leave() }()
+	// Nobody reads an unfinished result after the client left.
+	own, done := infill.Unwanted(ctx)
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
+	if many {
+		own = lm.OneCaller(own, true)
+	} else {
+		own = lm.Admitted(own, func(ctx context.Context) (err error) {
+			leave()
+			leave = func() {}
+			turn, err := s.turn(ctx, e)
+			if err != nil {
+				return err
+			}
+			leaveTurn = turn
+			place, err := s.gate.enter(ctx, e.bytes)
+			if err != nil {
+				return err
+			}
+			leave = place
+			return nil
+		})
+	}
 	return s.problem(own, parallel.Safely(func() error { return do(own) }))
+}
+
+// filled fills the blanks of a plan. A result that the end of time has left
+// unfinished is one.
+func filled(ctx context.Context, p *infill.Plan, observe func(infill.Progress)) (*infill.Result, error) {
+	result, err := p.Fill(ctx, observe)
+	if result != nil && errors.Is(context.Cause(ctx), errOutOfTime) {
+		return result, nil
+	}
+	return result, err
 }
 
 // longTexts is the number of bytes from which the texts of a request are read
@@ -415,7 +458,7 @@ func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	return s.problem(ctx, do())
 }
 
-var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
+var errOutOfTime = errors.New("out of time")
 
 // problem turns err into a Problem with a status.
 func (s *Server) problem(ctx context.Context, err error) error {
@@ -425,7 +468,7 @@ func (s *Server) problem(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &own): // err may also say which text is at fault
-		return &Problem{status: own.status, Message: err.Error(), cause: own.cause}
+		return &Problem{status: own.status, Message: err.Error(), retry: own.retry, cause: own.cause}
 	case errors.Is(context.Cause(ctx), errOutOfTime):
 		return &Problem{status: http.StatusServiceUnavailable, Message: "the request took longer than this server " +
 			"allows: ask for less, with fewer blanks, texts or a smaller budget"}

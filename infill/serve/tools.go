@@ -135,7 +135,7 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 	if err != nil {
 		return nil, err
 	}
-	plans, bytes, err := s.plans([]fillRequest{q})
+	plans, e, err := s.plans([]fillRequest{q})
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +143,8 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 		return nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
 			"through this protocol whole"}
 	}
-	found, err := answers(ctx, s, 1, 1, bytes,
-		func(ctx context.Context, _ int) (*infill.Result, error) { return plans[0].plan.Fill(ctx, nil) })
+	found, err := answers(ctx, s, 1, 1, e,
+		func(ctx context.Context, _ int) (*infill.Result, error) { return filled(ctx, plans[0].plan, nil) })
 	if err != nil {
 		return nil, err
 	}

@@ -259,7 +259,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	case <-ctx.Done():
 	}
 	// Accepted requests get an answer first. A second signal ends the process at once.
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limits.Wait+c.limits.Time+5*time.Second)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*c.limits.Wait+c.limits.Time+5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		err = errors.Join(err, server.Close())
