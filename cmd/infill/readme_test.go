@@ -218,7 +218,7 @@ func TestParseReadme(t *testing.T) {
 	}, "\n")
 	want := []readmeBlock{
 		{4, []readmeCommand{{6, `infill "a [MASK]"`, ""}}},
-		{15, []readmeCommand{{16, `infill version`, ""}}},
+		{16, []readmeCommand{{17, `infill version`, ""}}},
 		{25, []readmeCommand{{26, `printf 'a\n' > t.txt`, ""},
 			{27, "infill --seed 1 \\\n    < t.txt", "out 1\n\nout 2\n"}, {32, "cat t.txt | infill -q", ""}}},
 	}
