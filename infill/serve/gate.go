@@ -80,12 +80,10 @@ type effort struct {
 // most.
 func (e *effort) add(f *infill.Filler, likely, most float64) {
 	e.likely += likely
+	const slowest = 100 // tokens a second, of a large model on a small machine
 	rate := f.Rate()
-	if rate == 0 {
-		e.unknown = true
-		return
-	}
-	e.seconds += most / rate
+	e.unknown = e.unknown || rate == 0
+	e.seconds += most / max(rate, slowest)
 }
 
 // turns are the shares of the machine that requests of many rows may have
@@ -106,7 +104,7 @@ func newTurns(l Limits) *gate {
 func (s *Server) turn(ctx context.Context, e effort) (leave func(), err error) {
 	share := e.seconds / (s.Limits.Time.Seconds() / 2)
 	if e.unknown {
-		share = 1 / float64(runtime.GOMAXPROCS(0))
+		share = min(share, 1/float64(runtime.GOMAXPROCS(0)))
 	}
 	leave, err = s.turns.enter(ctx, turns*min(1, share))
 	var full *Problem
