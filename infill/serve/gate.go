@@ -91,10 +91,11 @@ func (e *effort) add(f *infill.Filler, likely, most float64) {
 const turns = 1 << 30
 
 // newTurns returns the gate at which requests of many rows wait, before they
-// take a place at the other gate. So places are left for small requests, and as
-// many large ones run at once as can end in time.
+// take a place at the other gate. As many of them run at once as can end in
+// time, and a quarter of the places is left for small requests.
 func newTurns(l Limits) *gate {
 	l.Memory = turns
+	l.Requests = max(1, l.Requests*3/4)
 	return newGate(l)
 }
 

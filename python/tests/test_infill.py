@@ -267,7 +267,7 @@ def test_devices():
         ({"device": 4000}, "cuda"),
         ({"threads": "x"}, '--threads: "x" is not a whole number'),
         ({"threads": -3}, "--threads: -3 is not"),
-        ({"model": "no-such-model"}, 'model "no-such-model" is neither'),
+        ({"model": "no-such-model"}, 'fetch it with: infill models pull no-such-model'),
         ({"model": HERE}, "config.json"),
     ],
     ids=str,
