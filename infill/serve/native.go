@@ -551,8 +551,11 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 				err = unfit("%d tokens, each of which needs a model row, this server takes %d a text: split the text",
 					len(encoding.IDs)-2, s.Limits.Rows)
 			}
+			if err != nil && len(texts) > 1 {
+				err = fmt.Errorf("text %d: %w", i+1, err)
+			}
 			if err != nil {
-				return fmt.Errorf("text %d: %w", i+1, err)
+				return err
 			}
 			tokens := float64(len(encoding.IDs)) * float64(len(encoding.IDs)) // a row for each token
 			e.add(f, tokens, tokens)

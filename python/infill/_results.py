@@ -72,6 +72,8 @@ class Result(Table, Sequence[Fill]):
         self.alone: list[dict[str, float]] = [{v["text"]: v["probability"] for v in blank} for blank in raw["alone"]]
         """What each blank holds by itself, with all blanks masked: its likeliest words."""
         self.warnings: list[str] = raw.get("warnings", [])
+        self.signature: str = raw.get("signature", "")
+        """All that the numbers depend on, to be cited with them."""
         self._fills = [
             Fill(
                 f["text"],
