@@ -115,5 +115,6 @@ func unconverged(r *Result) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the chains have not converged: split R-hat of %s is %.2f, and at most %g where "+
-		"chains agree: take more steps; until then the shares of draws may be far off", what, worst, samplers.LargestRHat)}
+		"chains agree: take more steps; until then the shares of draws may be far off", what, worst,
+		samplers.LargestRHat)}
 }

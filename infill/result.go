@@ -232,8 +232,9 @@ func (w *work) result(a *answer) *Result {
 	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method,
 		Fills: []Fill{},
 		Alone: w.alone(), Warnings: []string{}, Draws: a.series,
-		Stats: Stats{Slots: p.Slots(), Lengths: several(p.lengths), Draws: a.draws, DistinctFills: a.distinct, ModelRows: int64(w.rows) + a.rows,
-			Seconds: time.Since(w.began).Seconds(), Seen: p.seen, Chains: a.chains}}
+		Stats: Stats{Slots: p.Slots(), Lengths: several(p.lengths), Draws: a.draws, DistinctFills: a.distinct,
+			ModelRows: int64(w.rows) + a.rows, Seconds: time.Since(w.began).Seconds(), Seen: p.seen,
+			Chains: a.chains}}
 	r.Stats.Device = r.Model.Device
 	for _, b := range p.typed.Blanks {
 		r.Blanks = append(r.Blanks, [2]int{b.Start, b.End})

@@ -176,7 +176,8 @@ func refuseMethod(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	}
 	methods := slices.DeleteFunc([]string{http.MethodGet, http.MethodHead, http.MethodPost}, missing)
 	if len(methods) == 0 {
-		writeProblem(w, &Problem{status: http.StatusNotFound, Message: "there is nothing here: GET /docs lists what is"})
+		writeProblem(w, &Problem{status: http.StatusNotFound,
+			Message: "there is nothing here: GET /docs lists what is"})
 		return
 	}
 	allowed := strings.Join(methods, ", ")

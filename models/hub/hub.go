@@ -315,7 +315,8 @@ func (r *Repository) copyCached(f File, at string) {
 		if sizeOf(from) != f.Size {
 			continue
 		}
-		if copyFile(from, at+partSuffix) == nil {
+		err := copyFile(from, at+partSuffix)
+		if err == nil {
 			return
 		}
 	}

@@ -20,8 +20,8 @@ func CheckLimits() error {
 	var addresses, stack unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_AS, &addresses)
 	if err == nil && addresses.Cur < leastAddresses {
-		return fmt.Errorf("too little memory: this process may have %d kB of addresses (ulimit -v), and needs %d kB or "+
-			"more, by the model: raise the limit, or bound what is really used, as Slurm's --mem does",
+		return fmt.Errorf("too little memory: this process may have %d kB of addresses (ulimit -v), and needs %d kB "+
+			"or more, by the model: raise the limit, or bound what is really used, as Slurm's --mem does",
 			addresses.Cur>>10, leastAddresses>>10)
 	}
 	err = unix.Getrlimit(unix.RLIMIT_STACK, &stack)
