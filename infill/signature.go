@@ -85,7 +85,8 @@ func (s *signature) facts(facts []Fact) {
 	}
 }
 
-// lists adds the lists of blanks, that for every blank first; a long list stands for its hash.
+// lists adds the lists of blanks, that for every blank first; a long list stands
+// for its hash.
 func (s *signature) lists(slots Lists) {
 	const long = 200 // in bytes
 	for _, n := range slices.Sorted(maps.Keys(slots)) {
