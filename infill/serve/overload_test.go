@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -159,5 +160,61 @@ func TestPlacesForSmall(t *testing.T) {
 	}
 	if got[200] == 0 || got[429] == 0 || got[200]+got[429] != 6 {
 		t.Errorf("statuses of large requests %v: some are answered, others refused", got)
+	}
+}
+
+// TestPlaceIsLeft: a request that needs more rows than its kind does as a rule
+// leaves its place, and waits for a turn as if it had been known.
+func TestPlaceIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a model has to run")
+	}
+	o := options(t)
+	o.Limits.Wait = 200 * time.Millisecond
+	url := started(t, o)
+	const flat = `{"template": "the [MASK] [MASK] .", "top": 50}` // 230 rows, where two blanks take 11 as a rule
+	code, text := ask(t, url+"/v1/fill", flat)
+	if code != 200 || o.Models[name].Rate() == 0 {
+		t.Fatalf("%d %s, %g tokens a second", code, text, o.Models[name].Rate())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan struct{})
+	go func() { // all turns, as its rows take longer than there is time
+		defer close(ended)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/fill", strings.NewReader(
+			`{"template": "the [MASK] sat on the [MASK] of the [MASK]", "sampler": "dmala", "samples": 6, "steps": 1000}`))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil {
+			answer.Body.Close()
+		}
+	}()
+	calls, _ := o.Models[name].Calls()
+	for now := calls; now < calls+5; now, _ = o.Models[name].Calls() {
+		time.Sleep(time.Millisecond)
+	}
+	answer, text := post(t, url+"/v1/fill", flat, "Content-Type", "application/json")
+	if answer.StatusCode != 429 || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("beside a large request: %v %s", answer, text)
+	}
+	code, text = ask(t, url+"/v1/fill", `{"template": "he had [MASK] me"}`)
+	if code != 200 {
+		t.Errorf("a small request beside a large one: %d %s", code, text)
+	}
+	cancel()
+	<-ended
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		code, text = ask(t, url+"/v1/fill", flat)
+		if code == 200 || time.Now().After(end) {
+			break
+		}
+	}
+	if code != 200 {
+		t.Errorf("after the large request: %d %s", code, text)
 	}
 }
