@@ -50,7 +50,8 @@ func TestListForEveryBlank(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"x=cat", "cat,1=dog", "cat,", "=cat", "cat 1=dog 1=mat", "-1=cat", "0=cat", "1=cat; 2=dog",
+	for _, text := range []string{"x=cat", "cat,1=dog", "cat,", "=cat", "cat 1=dog 1=mat", "-1=cat",
+		"0=cat", "1=cat; 2=dog",
 		"1=cat;2=dog", "1=cat,2=dog", "1=cat, 2=dog"} {
 		_, err := MustFind("slot").Given(text)
 		if err == nil {

@@ -106,7 +106,8 @@ func TestWindowEdge(t *testing.T) {
 		}
 		want := []int{10, 11, 12, 13, 14}[:min(pieces, 5)]
 		first := m.queries[9] // of the word's first piece, at position 10 of the first window
-		if score.Windows < 2 || len(m.queries) != 21+pieces || first.Position != 10 || !slices.Equal(first.Masked, want) {
+		if score.Windows < 2 || len(m.queries) != 21+pieces || first.Position != 10 ||
+			!slices.Equal(first.Masked, want) {
 			t.Errorf("%d pieces in %d windows: %d queries, masked are %v, want %v", pieces, score.Windows,
 				len(m.queries), first.Masked, want)
 		}

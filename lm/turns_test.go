@@ -193,8 +193,8 @@ func TestAdmitted(t *testing.T) {
 			c.spent.Store(int64(step.spent))
 			err := c.admitted(ctx, 8*step.rows)
 			if asked != step.asked || !errors.Is(err, step.err) {
-				t.Errorf("%d spent and %d rows: asked %d times, want %d; error %v, want %v", step.spent, step.rows, asked,
-					step.asked, err, step.err)
+				t.Errorf("%d spent and %d rows: asked %d times, want %d; error %v, want %v", step.spent, step.rows,
+					asked, step.asked, err, step.err)
 			}
 		}
 		if answer != nil {

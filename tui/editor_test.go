@@ -162,12 +162,14 @@ func TestIdleKeys(t *testing.T) {
 	d := newDriver(t, c, 100, 24)
 	d.settle()
 	d.keys("esc")
-	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "no blank yet: i writes, then _ inserts a blank") {
+	frame := ansi.Strip(d.model.screen())
+	if !strings.Contains(frame, "no blank yet: i writes, then _ inserts a blank") {
 		t.Errorf("a text without a blank: %s", frame)
 	}
 	for _, k := range []struct{ key, says string }{
 		{"y", "y: there is no fill yet"}, {"p", "p: there is no fill yet"}, {"s", "s: only fills that are drawn"},
-		{"x", "x: nothing runs"}, {"P", "P: no blank is pinned"}, {"z", "z: this key does nothing here; ? lists the keys"},
+		{"x", "x: nothing runs"}, {"P", "P: no blank is pinned"},
+		{"z", "z: this key does nothing here; ? lists the keys"},
 	} {
 		d.keys(k.key)
 		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, k.says) {

@@ -164,7 +164,8 @@ func TestServeRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines["serve --token-file "+file] = "--token-file: " + file + " holds no token: write one line of letters and digits"
+		lines["serve --token-file "+file] = "--token-file: " + file +
+			" holds no token: write one line of letters and digits"
 	}
 	maps.Copy(lines, map[string]string{
 		"serve --listen 0.0.0.0:0":                      "other machines could ask without a token",
@@ -176,12 +177,12 @@ func TestServeRefuses(t *testing.T) {
 		"serve --token-file /nowhere":                   "--token-file",
 		"serve --max-requests 0":                        "--max-requests: the bound is too small",
 		"serve --max-memory 1":                          "too small for any request: give 262144 or more",
-		"serve --max-time 0s":                           "--max-time: the bound is too small for any request: give 10ms",
-		"serve --max-time 1ns":                          "--max-time: the bound is too small for any request: give 10ms",
+		"serve --max-time 0s":                           "too small for any request: give 10ms",
+		"serve --max-time 1ns":                          "too small for any request: give 10ms",
 		"serve --max-time 1":                            `--max-time: "1" is not a length of time, such as 90s or 5m`,
-		"serve --listen unix:x.sock":                    "is not HOST:PORT: write one such as 127.0.0.1:8080; sockets of Unix are not",
-		"serve --listen unix:/tmp/x.sock":               "is not HOST:PORT: write one such as 127.0.0.1:8080; sockets of Unix are not",
-		"serve --listen /tmp/x.sock":                    "is not HOST:PORT: write one such as 127.0.0.1:8080; sockets of Unix are not",
+		"serve --listen unix:x.sock":                    "write one such as 127.0.0.1:8080; sockets of Unix are not",
+		"serve --listen unix:/tmp/x.sock":               "write one such as 127.0.0.1:8080; sockets of Unix are not",
+		"serve --listen /tmp/x.sock":                    "write one such as 127.0.0.1:8080; sockets of Unix are not",
 		"serve --listen 127.0.0.1:99999":                "is not HOST:PORT",
 		"serve --listen ::1:8080":                       "is not HOST:PORT: write [::1]:8080",
 		"serve --listen fe80::2:0":                      "is not HOST:PORT: write [fe80::2]:0",

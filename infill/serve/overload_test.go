@@ -57,8 +57,8 @@ func TestOverload(t *testing.T) {
 	if length == 0 {
 		length, sizes = 6*time.Second, []int{70}
 	}
-	table := "| large clients | large answers a minute | unfinished | refused (429) | small answers | half took less than | " +
-		"99 % took less than | the longest |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+	table := "| large clients | large answers a minute | unfinished | refused (429) | small answers | " +
+		"half took less than | 99 % took less than | the longest |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
 	for _, n := range sizes {
 		url := start(t, nil)
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n + 1}}

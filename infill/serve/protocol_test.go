@@ -124,7 +124,8 @@ func TestMethods(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		if w.Code != c.code || w.Header().Get("Allow") != c.allow {
-			t.Errorf("%s %s of %q: %d, Allow %q, %s", c.method, c.path, c.origin, w.Code, w.Header().Get("Allow"), w.Body)
+			t.Errorf("%s %s of %q: %d, Allow %q, %s", c.method, c.path, c.origin, w.Code, w.Header().Get("Allow"),
+				w.Body)
 		}
 		if w.Code == 405 && !strings.Contains(w.Body.String(), "send "+c.allow) {
 			t.Errorf("%s %s: %s", c.method, c.path, w.Body)
