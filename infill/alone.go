@@ -17,13 +17,15 @@ type Value struct {
 	Probability float64 `json:"probability"`
 }
 
-// mostAlone is the largest number of values in a list of Result.Alone.
-const mostAlone = 5
+// leastAlone is how many values a list of Result.Alone has even if fewer fills
+// are asked for, as far as there are as many.
+const leastAlone = 5
 
 // alone makes the lists of Result.Alone. Of tokens that spell the same text, it
 // lists the likeliest.
 func (w *work) alone() [][]Value {
 	l := w.plan.layouts[0]
+	most := max(int(w.plan.Request.Top), leastAlone)
 	list := make([][]Value, len(l.template.Blanks))
 	for blank, b := range l.template.Blanks {
 		list[blank] = []Value{}
@@ -31,8 +33,8 @@ func (w *work) alone() [][]Value {
 			continue
 		}
 		logp := w.roots[0][b.First]
-		for _, token := range samplers.Likeliest(l.alone(b.First), logp, 4*mostAlone) {
-			if len(list[blank]) == mostAlone {
+		for _, token := range samplers.Likeliest(l.alone(b.First), logp, 4*most) {
+			if len(list[blank]) == most {
 				break
 			}
 			text := w.plan.with(b.First, token).Fills[blank]

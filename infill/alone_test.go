@@ -71,3 +71,17 @@ func TestAloneTexts(t *testing.T) {
 		t.Errorf("alone: %+v", r.Alone[0])
 	}
 }
+
+// TestAloneTop: the lists of a result have as many values as fills were asked
+// for, and five where fewer were.
+func TestAloneTop(t *testing.T) {
+	f, _ := newFake(t)
+	for top, want := range map[int]int{1: 5, 5: 5, 7: 7, 1000: 11} { // 11 tokens begin a word, or are none
+		r := fill(t, f, "the [MASK] [MASK] sat", asked{Top: top, Fill: FillTokens})
+		for blank, values := range r.Alone {
+			if len(values) != want {
+				t.Errorf("top %d: blank %d has %d values, want %d", top, blank+1, len(values), want)
+			}
+		}
+	}
+}

@@ -155,9 +155,9 @@ func TestConstraintErrors(t *testing.T) {
 		want     string
 		misfit   bool // others templates may do
 	}{
-		{twoSlots, func(o *asked) { o.Slots = Lists{0: {"cat"}} }, `slot: "cat" is not a blank's number and all words it may take`, false},
+		{twoSlots, func(o *asked) { o.Slots = Lists{-1: {"cat"}} }, `slot: "-1=cat" is not a list of all words that each blank, or that one may take`, false},
 		{twoSlots, func(o *asked) { o.Slots = one("cat", "") },
-			`slot: "1=cat," is not a blank's number and all words it may take`, false},
+			`slot: "1=cat," is not a list of all words that each blank, or that one may take`, false},
 		{twoSlots, func(o *asked) { o.Ban = []string{"cat", ""} }, `ban: "cat," is not a list of words, as in red,blue`,
 			false},
 		{twoSlots, func(o *asked) { o.Speech = Parts{1: {"pronoun"}} },

@@ -10,10 +10,9 @@ import (
 
 // Bounds for judging whether chains agree.
 const (
-	convergedRHat = 1.3  // a result with a larger split R-hat carries a warning
-	largestRHat   = 1000 // replaces larger values, and +Inf if no chain moves: JSON has no infinity
-	diagnosed     = 100  // the number of fills that get their own diagnostics, which take time
-	fewChains     = 2    // with this many chains or fewer, no standard error between chains is given
+	largestRHat = 1000 // replaces larger values, and +Inf if no chain moves: JSON has no infinity
+	diagnosed   = 100  // the number of fills that get their own diagnostics, which take time
+	fewChains   = 2    // with this many chains or fewer, no standard error between chains is given
 )
 
 // series returns the value of every draw, by chain, [chains][rounds].
@@ -97,10 +96,10 @@ func (p *pool) believe(a *answer, order []int) {
 }
 
 // unconverged returns a warning if some split R-hat of the result is above
-// convergedRHat, else nil.
+// samplers.LargestRHat, else nil.
 func unconverged(r *Result) []string {
 	what := ""
-	worst := convergedRHat
+	worst := samplers.LargestRHat
 	if r := r.Stats.Chains.SplitRHat; r != nil && *r > worst {
 		what = "their log-likelihood"
 		worst = *r
@@ -115,6 +114,7 @@ func unconverged(r *Result) []string {
 	if what == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("the chains have not converged: split R-hat of %s is %.2f, and near 1 where chains "+
-		"agree: take more steps; until then the shares of draws may be far off", what, worst)}
+	return []string{fmt.Sprintf("the chains have not converged: split R-hat of %s is %.2f, and at most %g where "+
+		"chains agree: take more steps; until then the shares of draws may be far off", what, worst,
+		samplers.LargestRHat)}
 }

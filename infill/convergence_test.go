@@ -122,3 +122,21 @@ func bestTokens(f *Filler, n int) []int {
 	}
 	return best[:n]
 }
+
+// TestOneThreshold: what is above the threshold of R-hat is warned of, and what
+// is at it is not.
+func TestOneThreshold(t *testing.T) {
+	at := samplers.LargestRHat
+	above := math.Nextafter(at, 2)
+	for _, c := range []struct {
+		chains, fill float64
+		want         string
+	}{{at, at, ""}, {above, at, "of their log-likelihood is 1.10, and at most 1.1"}, {at, above, "of fill 1 is 1.10"}} {
+		r := &Result{Fills: []Fill{{Rank: 1, SplitRHat: &c.fill}},
+			Stats: Stats{Chains: &ChainStats{SplitRHat: &c.chains}}}
+		got := strings.Join(unconverged(r), " ")
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("R-hat %g and %g: %q, want %q", c.chains, c.fill, got, c.want)
+		}
+	}
+}

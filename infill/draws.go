@@ -52,6 +52,11 @@ func (d Draws) cost(p *Plan) (rows int, bytes float64) {
 	return rows, p.common() + kept + float64(d.Samples)*2*(bytesOfState+8*n)
 }
 
+// likely: few draws are made again.
+func (d Draws) likely(p *Plan, rows int) int {
+	return min(rows, len(p.layouts)+int(d.Samples)*(p.Slots()-1))
+}
+
 func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 	laws, err := w.laws(d.Order)
 	if err != nil {
@@ -66,20 +71,27 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, int(d.Samples))
 	drawn, err := samplers.Draw(ctx, laws, float64(d.Temperature), streams,
 		func(spent int) int { return d.Budget.room(len(w.roots)+spent, w.began) })
-	if err != nil {
-		return nil, err
-	}
 	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return !d.Done })
+	if err != nil {
+		return d.answer(w, drawn), err
+	}
 	if len(drawn) == 0 {
 		return nil, misfit("samples", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
 			"blanks may not take is made again; give more with --budget", d.Budget.text())
 	}
-	a := &answer{method: MethodDraws, law: true, seeded: true, draws: len(drawn)}
+	a := d.answer(w, drawn)
 	if len(drawn) < int(d.Samples) {
 		a.warnings = append(a.warnings,
 			fmt.Sprintf("%s sufficed for %d of %d draws: each token of a draw takes a row, and a draw that the "+
 				"blanks may not take is made again; give more with --budget", d.Budget.text(), len(drawn), d.Samples))
 	}
+	return a, nil
+}
+
+// answer lists the fills of finished draws.
+func (d Draws) answer(w *work, drawn []samplers.Drawn) *answer {
+	a := &answer{method: MethodDraws, law: true, seeded: true, draws: len(drawn),
+		place: fmt.Sprintf("after %d of %d draws", len(drawn), d.Samples)}
 	index := map[string]int{}
 	for _, one := range drawn {
 		f := found{layout: one.Found.Law, tokens: one.Found.State, logLikelihood: one.Found.LogProbability, count: 1}
@@ -98,5 +110,5 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 			func(a, b found) int { return cmp.Compare(b.logLikelihood, a.logLikelihood) })
 	}
 	a.fills = a.fills[:min(len(a.fills), int(w.plan.Request.Top))]
-	return a, nil
+	return a
 }

@@ -156,6 +156,18 @@ func (f *Filler) Calls() (calls, rows int64) {
 	return 0, 0
 }
 
+// Rate returns how many tokens of model rows run in a second, or 0 if it is not
+// known yet.
+func (f *Filler) Rate() float64 {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	m, ok := f.loaded.(interface{ Rate() float64 })
+	if ok {
+		return m.Rate()
+	}
+	return 0
+}
+
 // cancelled returns ctx.Err() if ctx has ended and err is not nil. Otherwise it
 // returns err unchanged.
 func cancelled(ctx context.Context, err error) error {

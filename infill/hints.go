@@ -22,7 +22,9 @@ func (w *work) warnings(r *Result) []string {
 	}
 	warnings = append(warnings, w.foreign(l)...)
 	for blank := range l.template.Blanks {
-		warnings = append(append(warnings, joined(l, blank)...), w.rather(l, blank)...)
+		warnings = append(warnings, joined(l, blank)...)
+		warnings = append(warnings, begun(l, blank)...)
+		warnings = append(warnings, w.rather(l, blank)...)
 	}
 	s := r.Stats.Chains
 	if s != nil {
@@ -104,18 +106,41 @@ func (w *work) foreign(l *layout) []string {
 // reads both as one word.
 func joined(l *layout, blank int) []string {
 	b := l.template.Blanks[blank]
-	text := l.template.Text
-	if !b.TouchesRight || b.Pattern != "" {
+	left, right := beside(l, b)
+	if !b.TouchesRight || b.Pattern != "" || right == "" { // the text on the right may begin with a digit
 		return nil
 	}
-	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
-	left := text[len(strings.TrimRightFunc(text[:b.Start], letter)):b.Start]
-	right := text[b.End : len(text)-len(strings.TrimLeftFunc(text[b.End:], letter))]
-	if right == "" { // the text on the right begins with a digit or the like
-		return nil
-	}
+	typed := l.template.Text[b.Start:b.End]
 	return []string{fmt.Sprintf("%q is read as a word with the text %q behind it: [MASK~%s.*%s] asks for one whole "+
-		"word", left+text[b.Start:b.End]+right, right, left, right)}
+		"word", left+typed+right, right, left, right)}
+}
+
+// begun warns if letters stand directly before a blank, as in high[MASK]: the
+// blank takes pieces that go on with a word, and the vocabulary may have whole
+// words that begin so.
+func begun(l *layout, blank int) []string {
+	b := l.template.Blanks[blank]
+	left, _ := beside(l, b)
+	own := l.rules.blanks[blank]
+	if !b.TouchesLeft || b.TouchesRight || left == "" || own.list != nil || own.pattern != nil {
+		return nil
+	}
+	whole := l.rules.vocabulary.begins(left)
+	if whole == 0 {
+		return nil
+	}
+	typed := l.template.Text[b.Start:b.End]
+	return []string{fmt.Sprintf("%q takes only pieces that go on with %q: [MASK~%s.*] takes the words that the "+
+		"vocabulary has as one piece (%d)", left+typed, left, left, whole)}
+}
+
+// beside returns the letters that stand directly before and behind a blank.
+func beside(l *layout, b tokenize.Blank) (left, right string) {
+	text := l.template.Text
+	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
+	left = text[len(strings.TrimRightFunc(text[:b.Start], letter)):b.Start]
+	right = text[b.End : len(text)-len(strings.TrimLeftFunc(text[b.End:], letter))]
+	return left, right
 }
 
 // rather returns a warning if the option fill alone excludes tokens that hold

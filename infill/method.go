@@ -23,6 +23,8 @@ type Method interface {
 	// cost returns upper bounds of the model rows that a plan needs, 0 if only
 	// seconds bound them, and of the bytes of memory, without the model's.
 	cost(p *Plan) (rows int, bytes float64)
+	// likely returns the model rows that a plan needs as a rule, at most rows.
+	likely(p *Plan, rows int) int
 	// solve finds fills, and tells w.observe on the way. When it fails, the
 	// answer has the fills found so far; it is nil if there are none.
 	solve(ctx context.Context, w *work) (*answer, error)

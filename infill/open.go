@@ -30,6 +30,10 @@ type OpenOptions struct {
 // onnxruntime: the first call that runs the model does, so that an error in a
 // template appears at once. The caller closes the filler.
 func Open(o OpenOptions) (*Filler, error) {
+	err := lm.CheckLimits()
+	if err != nil {
+		return nil, err
+	}
 	bundle, err := models.Open(o.Model)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -159,6 +160,35 @@ func (g Given) Text() string { return textOf(g.value) }
 func textOf(v reflect.Value) string {
 	text, _ := v.Interface().(encoding.TextMarshaler).MarshalText() // no MarshalText of an option fails
 	return string(text)
+}
+
+// With returns a value together with that of a later use of the same flag. ok is
+// false if both have a list of one blank.
+func (g Given) With(later Given) (both Given, ok bool) {
+	switch one := g.value.Interface().(type) {
+	case Words:
+		words := slices.Concat(one, later.value.Interface().(Words))
+		return Given{g.Option, reflect.ValueOf(words)}, true
+	case Lists:
+		lists, ok := together(one, later.value.Interface().(Lists))
+		return Given{g.Option, reflect.ValueOf(Lists(lists))}, ok
+	case Parts:
+		parts, ok := together(one, later.value.Interface().(Parts))
+		return Given{g.Option, reflect.ValueOf(Parts(parts))}, ok
+	}
+	return later, true
+}
+
+// together returns the lists of two maps. ok is false if both have one key.
+func together(one, other map[int][]string) (lists map[int][]string, ok bool) {
+	lists = maps.Clone(one)
+	for number, words := range other {
+		if lists[number] != nil {
+			return nil, false
+		}
+		lists[number] = words
+	}
+	return lists, true
 }
 
 // Given reads the text of a flag. An error completes the sentence `"x" is not …`.

@@ -192,7 +192,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		_, err := option.Given("?")
-		if err == nil && !slices.Contains([]string{"ban", "context", "blank"}, option.Name) {
+		if err == nil && !slices.Contains([]string{"ban", "context", "blank", "slot"}, option.Name) {
 			t.Errorf("%s takes ?", option.Name)
 		}
 		if def := option.Default(); def != "" {

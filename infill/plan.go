@@ -134,6 +134,18 @@ func (p *Plan) Slots() (slots int) {
 // bounds only seconds, and of the bytes of memory, without those of the model.
 func (p *Plan) Cost() (rows int, bytes float64) { return p.Request.Method.cost(p) }
 
+// Effort returns the cost of the model rows that Fill needs, as a number of
+// tokens: what is likely by the number of slots, and an upper bound. Both are 0
+// if the budget bounds only seconds.
+func (p *Plan) Effort() (likely, most float64) {
+	tokens := 0
+	for _, l := range p.layouts {
+		tokens = max(tokens, len(l.ids))
+	}
+	rows, _ := p.Cost()
+	return float64(tokens) * float64(p.Request.Method.likely(p, rows)), float64(tokens) * float64(rows)
+}
+
 // Fill fills the blanks and ranks the fills. If observe is not nil, Fill
 // calls observe with the initial states and then after every step, and waits
 // until it returns.

@@ -35,10 +35,11 @@ type Request struct {
 // Fit narrows which fills are allowed, and changes no probability. Patterns in
 // the template do so too.
 type Fit struct {
-	// Slots lists, by the number of a blank from 1, the fills that the blank may
-	// take. A fill is one word or several. A blank typed without a length may
-	// have the length of any fill in its list.
-	Slots Lists `option:"slot" word:"N=WORD,..." join:" " help:"what blank N, counted from 1, may take; once for each blank, see infill help templates"`
+	// Slots lists, by the number of a blank from 1, or under 0 for every blank
+	// without a list of its own, the fills that the blank may take. A fill is
+	// one word or several. A blank typed without a length may have the length of
+	// any fill in its list.
+	Slots Lists `option:"slot" word:"[N=]WORD,..." join:" " help:"what each blank, or blank N, counted from 1, may take; see infill help templates"`
 	// Speech lists parts of speech by the number of a blank from 1, or under 0
 	// for all blanks. Such a blank takes only a single English word that can be
 	// a listed part of speech.

@@ -26,8 +26,9 @@ type Result struct {
 	LeftOutAtMost *float64 `json:"left_out_at_most,omitempty"`
 	Fills         []Fill   `json:"fills"`
 	// Alone lists, for each blank, the likeliest tokens that the blank may take
-	// while all blanks are masked, [blanks][values], five at most. The list is
-	// empty for a blank that has more than one piece at its shortest.
+	// while all blanks are masked, [blanks][values], as many as fills were asked
+	// for, and five or more where there are so many. The list is empty for a
+	// blank that has more than one piece at its shortest.
 	Alone [][]Value `json:"alone"`
 	// Entropy is, for each blank, the entropy in bits of what the model expects
 	// there while all blanks are masked, over the whole vocabulary, [blanks]. It
@@ -89,6 +90,9 @@ type Fill struct {
 // Stats says how a method found a result, and what the work cost.
 type Stats struct {
 	Slots int `json:"slots"` // slots of the longest fill
+	// Lengths is the number of combinations of lengths that the blanks may
+	// have, by which every P is divided; 0 for one.
+	Lengths int `json:"lengths,omitempty"`
 	// Draws is the number of ranked draws. DistinctFills is the number of
 	// different fills that the method met.
 	Draws         int     `json:"draws,omitempty"`
@@ -127,7 +131,7 @@ type ChainStats struct {
 	// MeanLogLikelihoodStandardError is its error between chains.
 	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
-	// SplitRHat of U is near 1 if the halves of all chains agree. Above 1.3 the
+	// SplitRHat of U is near 1 if the halves of all chains agree. Above 1.1 the
 	// result carries a warning; 1000 stands for every larger value.
 	// EffectiveDraws is how many independent draws would tell as much about U.
 	// Both are nil if they are not defined: if a chain has fewer than 4 draws,
@@ -244,8 +248,9 @@ func (w *work) result(a *answer) *Result {
 	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method,
 		Fills: []Fill{},
 		Alone: w.alone(), Entropy: w.entropies(), Warnings: []string{}, Draws: a.series,
-		Stats: Stats{Slots: p.Slots(), Draws: a.draws, DistinctFills: a.distinct, ModelRows: int64(w.rows) + a.rows,
-			Seconds: time.Since(w.began).Seconds(), Seen: p.seen, Chains: a.chains}}
+		Stats: Stats{Slots: p.Slots(), Lengths: several(p.lengths), Draws: a.draws, DistinctFills: a.distinct,
+			ModelRows: int64(w.rows) + a.rows, Seconds: time.Since(w.began).Seconds(), Seen: p.seen,
+			Chains: a.chains}}
 	r.Stats.Device = r.Model.Device
 	for _, b := range p.typed.Blanks {
 		r.Blanks = append(r.Blanks, [2]int{b.Start, b.End})
@@ -293,4 +298,12 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 		fill.EffectiveDraws = s.effective
 	}
 	return fill
+}
+
+// several returns n, or 0 for one.
+func several(n int) int {
+	if n == 1 {
+		return 0
+	}
+	return n
 }

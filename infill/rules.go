@@ -47,6 +47,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		}
 	}
 	r.banned(o.Ban)
+	lists := o.Slots.of(t.Blanks)
 	for i, b := range t.Blanks {
 		if b.Pattern == "" {
 			continue
@@ -60,19 +61,19 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		if err != nil {
 			return nil, constrained("blank %d: %v", i+1, err)
 		}
-		if o.Slots[i+1] == nil && b.High > 1 {
+		if lists[i+1] == nil && b.High > 1 {
 			return nil, constrained("blank %d: a pattern is for words of one piece: leave the length out, or "+
 				"give the blank a list with --slot", i+1)
 		}
 	}
-	if err := r.named(t.Blanks, o.Slots); err != nil {
+	if err := r.named(t.Blanks, lists); err != nil {
 		return nil, err
 	}
-	for _, number := range slices.Sorted(maps.Keys(o.Slots)) {
+	for _, number := range slices.Sorted(maps.Keys(lists)) {
 		if number > len(t.Blanks) {
 			return nil, misfit("slot", "there is no blank %d: the template has %d", number, len(t.Blanks))
 		}
-		if err := r.listed(t, number, o.Slots[number]); err != nil {
+		if err := r.listed(t, number, lists[number]); err != nil {
 			return nil, err
 		}
 	}

@@ -57,6 +57,26 @@ func (s Search) cost(p *Plan) (rows int, bytes float64) {
 	return rows, p.common() + held
 }
 
+// likely: the means of docs/measured/proofs.md, by the number of slots. A search
+// scores no more fills of lists than there are.
+func (s Search) likely(p *Plan, rows int) int {
+	means := []int{0, 1, 11, 57, 280}
+	n := 490
+	if p.Slots() < len(means) {
+		n = means[p.Slots()]
+	}
+	n += len(p.layouts) - 1
+	combined := 0.0
+	for _, l := range p.layouts {
+		one := l.combinations()
+		if one == 0 {
+			return min(rows, n)
+		}
+		combined += one
+	}
+	return int(min(float64(rows), float64(n), combined+float64(len(p.layouts))))
+}
+
 func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 	laws, err := w.laws(s.Order)
 	if err != nil {

@@ -90,7 +90,8 @@ func (s *signature) facts(facts []Fact) {
 	}
 }
 
-// lists adds the lists of blanks; a long list stands for its hash.
+// lists adds the lists of blanks, that for every blank first; a long list stands
+// for its hash.
 func (s *signature) lists(slots Lists) {
 	const long = 200 // in bytes
 	for _, n := range slices.Sorted(maps.Keys(slots)) {
@@ -98,6 +99,9 @@ func (s *signature) lists(slots Lists) {
 		if len(list) > long {
 			list = fmt.Sprintf("%d words %s", len(slots[n]), hash(list))
 		}
-		s.add("slot", strconv.Itoa(n)+"="+list)
+		if n > 0 {
+			list = strconv.Itoa(n) + "=" + list
+		}
+		s.add("slot", list)
 	}
 }

@@ -26,6 +26,8 @@ func TestUnfinished(t *testing.T) {
 		{"chains without energies", "the [MASK] sat [MASK] .",
 			func(o *asked) { c := newAskedChains("gibbs"); c.Steps = 1 << 20; o.Chains = &c },
 			30, "these are the likeliest fills met by then"},
+		{"draws", "the [MASK] sat [MASK] on [MASK] .",
+			func(o *asked) { o.Samples, o.Ban = 400, Words{"cat", "dog"} }, 8, " of 400 draws"},
 		{"lengths by search", "the [MASK:1-3] .", func(o *asked) {}, 4, "nothing left out has more than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"infill/lm"
 	"infill/samplers"
+	"infill/tokenize"
 )
 
 // This file has the types of the options. Each reads and writes the text of a
@@ -749,24 +750,49 @@ func (w *Words) setList(values []string) error {
 	return nil
 }
 
-// Lists are words by the number of a blank, written "1=red,dark blue 2=sky".
+// Lists are words by the number of a blank, or under 0 for every blank without a
+// list of its own, written "1=red,dark blue 2=sky" or "red,blue".
 type Lists map[int][]string
 
-var errLists = errors.New("a blank's number and all words it may take, as in 1=red,dark blue")
+var errLists = errors.New("a list of all words that each blank, or that one may take, as in red,dark blue or " +
+	"1=red,dark blue")
 
-// UnmarshalText reads lists of words as in "1=red,dark blue 2=sky".
+// UnmarshalText reads lists of words as in "red,blue" or "1=red,dark blue 2=sky".
 func (l *Lists) UnmarshalText(text []byte) error {
 	read, ok := readLists(string(text))
 	return l.take(read, ok)
 }
 
-// take sets l to lists of which each has words and the number of a blank.
+// take sets l to lists of which each has words. A word for every blank that has
+// an equals sign is likely a blank's list whose number is mistyped.
 func (l *Lists) take(lists map[int][]string, ok bool) error {
-	if !ok || lists[0] != nil {
+	equals := func(word string) bool { return strings.Contains(word, "=") }
+	if !ok || slices.ContainsFunc(lists[0], equals) {
 		return errLists
 	}
 	*l = lists
 	return nil
+}
+
+// of returns the list of each blank of a template by its number. Blanks of one
+// name share the list of any of them.
+func (l Lists) of(blanks []tokenize.Blank) Lists {
+	if l[0] == nil {
+		return l
+	}
+	all := maps.Clone(l)
+	delete(all, 0)
+	first := firstOfName(blanks)
+	listed := map[int]bool{}
+	for i, one := range first {
+		listed[one] = listed[one] || l[i+1] != nil
+	}
+	for i, one := range first {
+		if !listed[one] {
+			all[i+1] = l[0]
+		}
+	}
+	return all
 }
 
 // MarshalText writes lists as UnmarshalText reads them.
@@ -831,7 +857,12 @@ func (p *Parts) setLists(values map[string][]string) error {
 	return p.take(read, ok)
 }
 
-var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
+var (
+	listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
+	// listInside finds the number of a list where a word stands: spaces part
+	// lists, and neither ; nor , does.
+	listInside = regexp.MustCompile(`[,;]\s*\d+\s*=`)
+)
 
 // readLists reads lists as in "noun 1=red,dark blue 2=sky". Words without a
 // number are under 0.
@@ -848,10 +879,15 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 	}
 	words := strings.TrimSpace(text[:starts[0][0]])
 	if words != "" {
-		add("0", words)
+		add(every, words)
 	}
 	for i, at := range starts[:len(starts)-1] {
-		add(text[at[2]:at[3]], text[at[1]:starts[i+1][0]])
+		list := text[at[1]:starts[i+1][0]]
+		parted := i+2 < len(starts) && strings.HasSuffix(list, ";") || listInside.MatchString(list)
+		add(text[at[2]:at[3]], list)
+		if parted {
+			return nil, false
+		}
 	}
 	return numbered(values)
 }
@@ -863,7 +899,7 @@ func listsOf(values []string) (lists map[int][]string, ok bool) {
 	for _, text := range values {
 		number, words, found := strings.Cut(text, "=")
 		if !found {
-			all["0"] = append(all["0"], text)
+			all[every] = append(all[every], text)
 			continue
 		}
 		list, err := splitWords(words)
@@ -876,14 +912,22 @@ func listsOf(values []string) (lists map[int][]string, ok bool) {
 	return numbered(all)
 }
 
-// numbered returns lists by their numbers. ok is false if a key is no number of a
-// blank, or if a list has no words.
+// every is the key of a list for every blank.
+const every = "every"
+
+// numbered returns lists by their numbers, that of every blank under 0. ok is
+// false if a key is no number of a blank, or if a list has no words.
 func numbered(values map[string][]string) (lists map[int][]string, ok bool) {
 	lists = map[int][]string{}
 	for key, words := range values {
 		n, err := strconv.Atoi(strings.TrimSpace(key))
+		known := err == nil && n > 0
+		if key == every {
+			n = 0
+			known = true
+		}
 		list, good := trimmed(words)
-		if err != nil || !good || n < 0 || lists[n] != nil {
+		if !known || !good || lists[n] != nil {
 			return nil, false
 		}
 		lists[n] = list
@@ -896,7 +940,7 @@ func writeLists(l map[int][]string) string {
 	var lists []string
 	for _, n := range slices.Sorted(maps.Keys(l)) {
 		list := joinWords(l[n])
-		if n > 0 {
+		if n != 0 {
 			list = strconv.Itoa(n) + "=" + list
 		}
 		lists = append(lists, list)

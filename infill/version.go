@@ -6,29 +6,38 @@ import (
 	"strings"
 )
 
+// Number is the number of the version that this module is, or becomes when it is
+// released. CITATION.cff, the README and the wheel have the same.
+const Number = "0.3.0"
+
 // release is the version and commit of a build by cmd/release; "" in other builds.
 var release string
 
-// Version returns the version of this module in the running program, or "devel"
-// if the build does not record a version.
+// Version returns the version of this module in the running program. In a build
+// that is no release, it is Number with "-dev" and, if the build records it, the
+// commit.
 func Version() string {
-	const unknown = "devel"
 	if release != "" {
 		return release
 	}
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return unknown
+	version := Number + "-dev"
+	build, known := debug.ReadBuildInfo()
+	own := strings.TrimSuffix(reflect.TypeFor[Filler]().PkgPath(), "/infill") // path of this module
+	if !known || build.Main.Path != own {
+		return version // a commit would be that of the module that uses this one
 	}
-	path := strings.TrimSuffix(reflect.TypeFor[Filler]().PkgPath(), "/infill") // path of this module
-	module := build.Main
-	for _, d := range build.Deps {
-		if d.Path == path {
-			module = *d
-		}
+	settings := map[string]string{}
+	for _, s := range build.Settings {
+		settings[s.Key] = s.Value
 	}
-	if module.Path != path || module.Version == "" || module.Version == "(devel)" {
-		return unknown
+	const digits = 12
+	commit := settings["vcs.revision"]
+	if len(commit) < digits {
+		return version
 	}
-	return module.Version
+	version += "+" + commit[:digits]
+	if settings["vcs.modified"] == "true" {
+		version += "-dirty"
+	}
+	return version
 }

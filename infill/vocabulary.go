@@ -76,6 +76,22 @@ func (v *vocabulary) readTokens() []string {
 	return reads
 }
 
+// begins counts the longer words of the vocabulary that begin with letters.
+func (v *vocabulary) begins(letters string) int {
+	texts := v.reads()
+	if !v.tokenizer.Cased() {
+		texts = v.lower()
+		letters = strings.ToLower(letters)
+	}
+	count := 0
+	for id, text := range texts {
+		if v.classes()[id]&continuingToken == 0 && len(text) > len(letters) && strings.HasPrefix(text, letters) {
+			count++
+		}
+	}
+	return count
+}
+
 // candidate reads text as a fill of b. If b touches a word, the fill continues
 // that word.
 func (v *vocabulary) candidate(text string, b tokenize.Blank) ([]int, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // InFlight is the number of texts that a program should fill at once. More
@@ -42,7 +43,8 @@ type engine struct {
 	lock    sync.Mutex
 	running int // number of workers that run now
 	spare   []*sharedCall
-	// light and heavy queue the requests with waiting rows, the oldest first.
+	// light and heavy queue the requests with waiting rows, the oldest first; of
+	// light, calls take those first whose callers have spent least.
 	// light is for callers whose rows have cost little so far, heavy for all
 	// others. The queues take turns, so that a caller with few blanks need not
 	// wait for all.
@@ -52,7 +54,32 @@ type engine struct {
 	// caller in light need not wait long when it returns with the next slot.
 	short int
 
+	since time.Time     // when running became 1
+	busy  time.Duration // how long calls ran before since
+	cost  float64       // of the rows of these calls, and of those that run
+
 	calls, rows atomic.Int64
+}
+
+// rate returns the cost of the rows that run in a second, or 0 if it is not
+// known yet. The last seconds count most.
+func (e *engine) rate() float64 {
+	const memory = 20 * time.Second
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if e.running > 0 {
+		now := time.Now()
+		e.busy += now.Sub(e.since)
+		e.since = now
+	}
+	if e.busy > memory {
+		e.busy /= 2
+		e.cost /= 2
+	}
+	if e.cost < MostLight { // the first calls are slow
+		return 0
+	}
+	return e.cost / e.busy.Seconds()
 }
 
 // request is a job of which some rows wait or run. Until done is closed, only
@@ -80,7 +107,22 @@ func newRequest(ctx context.Context, j job) *request {
 func (r *request) waiting() int { return r.job.rows() - r.next }
 
 // caller adds up the cost of all rows that one user of the engine has run.
-type caller struct{ spent atomic.Int64 }
+type caller struct {
+	spent atomic.Int64
+	// admit is called once before rows beyond MostLight; refused is its error.
+	admit   func(ctx context.Context) error
+	once    sync.Once
+	refused error
+}
+
+// admitted returns the error of admit if a job goes beyond MostLight.
+func (c *caller) admitted(ctx context.Context, cost int) error {
+	if c.admit == nil || int(c.spent.Load())+cost <= MostLight {
+		return nil
+	}
+	c.once.Do(func() { c.refused = c.admit(ctx) })
+	return c.refused
+}
 
 type callerKey struct{}
 
@@ -94,16 +136,26 @@ func OneCaller(ctx context.Context, heavy bool) context.Context {
 	}
 	c := &caller{}
 	if heavy {
-		c.spent.Store(mostLight)
+		c.spent.Store(MostLight)
 	}
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
+// Admitted returns OneCaller's context of a caller that calls admit once, before
+// the first rows that make it one of many rows. These rows wait for admit, and
+// fail with its error.
+func Admitted(ctx context.Context, admit func(ctx context.Context) error) context.Context {
+	ctx = OneCaller(ctx, false)
+	ctx.Value(callerKey{}).(*caller).admit = admit
+	return ctx
+}
+
+// MostLight is the largest cost of rows, as a number of tokens, of a caller of
+// few rows.
+const MostLight = 1024
+
 // These numbers are costs of rows, but for the last, a number of calls.
 const (
-	// mostLight is the most that a caller has spent whose requests join the
-	// queue light.
-	mostLight = 1024
 	// enough is what must wait for a second call to run beside another.
 	enough = 384
 	// shortCost is what a call from heavy may cost after a call from light, for
@@ -131,6 +183,10 @@ func (e *engine) await(ctx context.Context, j job) error {
 	if r.left == 0 {
 		return nil
 	}
+	err := r.caller.admitted(ctx, r.left*j.cost())
+	if err != nil {
+		return err
+	}
 	e.submit(r)
 	select {
 	case <-r.done:
@@ -147,11 +203,14 @@ func (e *engine) submit(r *request) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	queue := &e.heavy
-	if int(r.caller.spent.Load())+r.left*r.job.cost() <= mostLight {
+	if int(r.caller.spent.Load())+r.left*r.job.cost() <= MostLight {
 		queue = &e.light
 	}
 	*queue = append(*queue, r)
 	if e.running < e.workers && e.begins(e.running) {
+		if e.running == 0 {
+			e.since = time.Now()
+		}
 		e.running++
 		go e.work()
 	}
@@ -236,6 +295,9 @@ func (e *engine) work() {
 		}
 	}
 	e.running--
+	if e.running == 0 {
+		e.busy += time.Since(e.since)
+	}
 	e.spare = append(e.spare, c)
 }
 
@@ -244,9 +306,14 @@ func (e *engine) work() {
 // request. A request with rows left over moves to the end of the queue.
 func (e *engine) take() (parts []part) {
 	queue := e.queue()
+	e.heavyNext = queue == &e.light
+	if e.heavyNext { // who has had least goes first
+		slices.SortStableFunc(*queue, func(a, b *request) int {
+			return cmp.Compare(a.caller.spent.Load(), b.caller.spent.Load())
+		})
+	}
 	first := (*queue)[0].job
 	room := first.room()
-	e.heavyNext = queue == &e.light
 	if e.heavyNext {
 		e.short = shortCalls
 	} else if e.short > 0 {
@@ -263,6 +330,7 @@ func (e *engine) take() (parts []part) {
 		r.next += n
 		room -= n
 		r.caller.spent.Add(int64(n * r.job.cost()))
+		e.cost += float64(n * r.job.cost())
 		if r.waiting() > 0 {
 			later = append(later, r)
 		}
@@ -309,6 +377,10 @@ func mergedContext(parts []part) (context.Context, func()) {
 		cancel()
 	}
 }
+
+// Rate returns how many tokens of rows run in a second of the calls so far, or 0
+// if too few have run. The last seconds count most.
+func (m *MaskedLM) Rate() float64 { return m.engine.rate() }
 
 // Calls returns how many calls have run rows of texts so far, and how many rows
 // these calls had in all.

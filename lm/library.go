@@ -34,6 +34,11 @@ func EnsureLibrary(ctx context.Context, device string, progress FetchProgress) (
 	return library.Ensure(ctx, library.Options{CUDA: device == "cuda", Progress: progress})
 }
 
+// CheckLimits returns an error if a limit of the process is too low for any
+// model. Where memory is short, Go's own threads may end the process before
+// onnxruntime could report it, so call CheckLimits first.
+func CheckLimits() error { return ort.CheckLimits() }
+
 // FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says
 // why.
 func FindGPU() error { return ort.FindGPU() }

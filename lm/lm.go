@@ -243,6 +243,9 @@ func (m *MaskedLM) named(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		strings.Contains(err.Error(), m.file()):
 		return err
+	case strings.Contains(err.Error(), "std::bad_alloc"):
+		return fmt.Errorf("%s: %w: there is too little memory for the model and the texts at work: give the process "+
+			"more, or fewer texts at once", m.file(), err)
 	case m.bundle.Graph != "":
 		return fmt.Errorf("%s: %w: the graph does not fit what it is given, or onnxruntime %s does not run it; "+
 			"export the model again, with dynamic axes", m.file(), err, m.runtime.Version())

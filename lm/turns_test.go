@@ -2,10 +2,12 @@ package lm
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"infill/samplers"
 )
@@ -43,7 +45,7 @@ func TestTurns(t *testing.T) {
 		got := map[*caller]int{} // rows
 		for i := range heavy {
 			heavy[i] = &caller{}
-			heavy[i].spent.Store(mostLight)
+			heavy[i].spent.Store(MostLight)
 			much(heavy[i])
 		}
 		call := func() (size int, callers []*caller) {
@@ -164,5 +166,80 @@ func TestGradientNeighbours(t *testing.T) {
 			})
 		}
 		wait.Wait()
+	}
+}
+
+// rowsOf makes a job of rows of 8 tokens.
+func rowsOf(rows int) *rowsJob {
+	b := &batch{}
+	b.reset(8, 1, 0, true)
+	b.ids, b.queries = make([]int64, 8*rows), make([]int64, rows)
+	return &rowsJob{&MaskedLM{chunk: chunkLimits{tokens: 64, queries: 8}}, b, 8}
+}
+
+// A caller is asked for admittance once, before its rows are many, and rows that
+// are refused do not run.
+func TestAdmitted(t *testing.T) {
+	refused := errors.New("refused")
+	for _, answer := range []error{nil, refused} {
+		asked := 0
+		ctx := Admitted(t.Context(), func(context.Context) error { asked++; return answer })
+		c := ctx.Value(callerKey{}).(*caller)
+		e := &engine{running: 1} // nothing takes from the queues
+		for _, step := range []struct {
+			spent, rows, asked int
+			err                error
+		}{{0, 1, 0, nil}, {MostLight - 8, 1, 0, nil}, {MostLight - 8, 2, 1, answer}, {MostLight, 1, 1, answer}} {
+			c.spent.Store(int64(step.spent))
+			err := c.admitted(ctx, 8*step.rows)
+			if asked != step.asked || !errors.Is(err, step.err) {
+				t.Errorf("%d spent and %d rows: asked %d times, want %d; error %v, want %v", step.spent, step.rows,
+					asked, step.asked, err, step.err)
+			}
+		}
+		if answer != nil {
+			err := e.await(ctx, rowsOf(2))
+			if !errors.Is(err, refused) || len(e.light)+len(e.heavy) > 0 {
+				t.Errorf("refused rows: error %v, %d requests wait", err, len(e.light)+len(e.heavy))
+			}
+		}
+	}
+}
+
+// Of callers of few rows, a call takes first those who have had least.
+func TestLeastFirst(t *testing.T) {
+	e := &engine{running: 1}
+	var callers []*caller
+	for _, spent := range []int64{900, 8, 300} {
+		c := &caller{}
+		c.spent.Store(spent)
+		callers = append(callers, c)
+		e.submit(newRequest(context.WithValue(t.Context(), callerKey{}, c), rowsOf(4)))
+	}
+	var got []int
+	for range 2 {
+		for _, p := range e.take() {
+			got = append(got, slices.Index(callers, p.caller))
+		}
+	}
+	if !slices.Equal(got, []int{1, 2, 0}) { // 8 rows fit in a call
+		t.Errorf("callers in the order %v, want 1, 2, 0", got)
+	}
+}
+
+// The rate is what ran by the time that calls took, and the last seconds count
+// most.
+func TestRate(t *testing.T) {
+	e := &engine{busy: 2 * time.Second, cost: MostLight - 1}
+	if got := e.rate(); got != 0 {
+		t.Errorf("after few rows %g", got)
+	}
+	e = &engine{busy: 2 * time.Second, cost: 10_000}
+	if got := e.rate(); got != 5000 {
+		t.Errorf("%g, want 5000", got)
+	}
+	e = &engine{busy: 40 * time.Second, cost: 40_000}
+	if got := e.rate(); got != 1000 || e.busy != 20*time.Second {
+		t.Errorf("%g, want 1000; %v are remembered", got, e.busy)
 	}
 }

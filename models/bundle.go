@@ -49,6 +49,7 @@ type Bundle struct {
 	Manifest *Manifest
 
 	weights *safetensors.File // nil for an imported model
+	body    string            // the beginning of the names of weights below the head
 	// builtIn is true for the built-in model, whose vocab.txt and tokenizer.json
 	// say the same.
 	builtIn bool

@@ -281,8 +281,9 @@ func TestOpenNames(t *testing.T) {
 	t.Chdir(dir)
 	write(t, dir, "model.safetensors", nil)
 	for _, c := range []struct{ name, want string }{
-		{"no-such-model",
-			`model "no-such-model" is neither built in (built in: small-uncased) nor a folder, nor in the cache`},
+		{"no-such-model", "model no-such-model: not in the cache, nor is there a folder of this name; fetch it with: " +
+			"infill models pull no-such-model (built in: small-uncased)"},
+		{"bert-base-uncased@main", "fetch it with: infill models pull bert-base-uncased@main"},
 		{"./no/such/folder", "(built in: small-uncased)"},
 		{"google-bert/bert-base-uncased", "model google-bert/bert-base-uncased: not in the cache, nor is there a " +
 			"folder of this name; fetch it with: infill models pull google-bert/bert-base-uncased"},

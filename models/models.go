@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/adrg/xdg"
 )
@@ -58,17 +57,15 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	}
 	absent := fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name,
 		BuiltInName)
-	base, _, err := splitName(name)
+	_, _, err = splitName(name)
 	if err != nil {
 		return nil, absent
 	}
 	entry, err := s.Find(name)
 	switch {
-	case errors.Is(err, ErrNotStored) && strings.Contains(base, "/"):
+	case errors.Is(err, ErrNotStored):
 		return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s "+
 			"(built in: %s)", err, name, BuiltInName)
-	case errors.Is(err, ErrNotStored):
-		return nil, absent
 	case err != nil:
 		return nil, err
 	}

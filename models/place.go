@@ -212,10 +212,13 @@ func convert(ctx context.Context, dir string, config Config) (from []ManifestFil
 	if err != nil {
 		return nil, err
 	}
-	wanted := config.Tensors()
-	err = pytorch.ConvertFile(ctx, pickle, to, func(name string) bool {
-		return slices.ContainsFunc(wanted, func(t Tensor) bool { return t.Name == name })
-	})
+	wanted := map[string]bool{}
+	for _, t := range config.Tensors() {
+		for _, name := range otherNames(t.Name, config.body()) {
+			wanted[name] = true
+		}
+	}
+	err = pytorch.ConvertFile(ctx, pickle, to, func(name string) bool { return wanted[name] })
 	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
 		return nil, errors.Join(err, os.Remove(to.Name()))
 	}

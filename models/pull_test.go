@@ -424,7 +424,7 @@ func (c *canceller) Advance(n int64) {
 
 func TestPullTellsWhatTheHubSays(t *testing.T) {
 	for want, change := range map[string]func(*modelstest.Hub){
-		"the token in HF_TOKEN may not read this model":                        says(403, ""),
+		"(403): set HF_TOKEN to a token that may read this model":              says(403, ""),
 		"limits requests (429): try again in 1h0m0s":                           says(429, "", "Retry-After", "3600"),
 		"limits requests (429): try again later":                               says(429, ""),
 		"out of order (502 Bad Gateway), after 3 attempts":                     says(502, ""),
@@ -676,6 +676,115 @@ func TestPullWithoutRoom(t *testing.T) {
 			t.Errorf("%d bytes were sent, want those after 8192", sent)
 		}
 	})
+}
+
+// A token that has expired keeps nobody from a public model, and the pull says
+// where it comes from.
+func TestPullWithAStaleToken(t *testing.T) {
+	for _, private := range []bool{false, true} {
+		s := modelstest.NewHub(t)
+		s.Private = private
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			stale := r.Header.Get("Authorization") == "Bearer hf_old"
+			if stale {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+			return stale
+		})
+		o, seen := observed(s)
+		o.Token = "hf_old"
+		o.TokenFrom = "/home/me/token"
+		_, err := newStore(t).Pull(t.Context(), "org/tiny", o)
+		if private {
+			refused(t, err, "does not accept the token (401): check /home/me/token, and the name of the model")
+		} else if err != nil {
+			t.Error(err)
+		}
+		if len(seen.Waits) != 1 ||
+			!strings.Contains(seen.Waits[0], "does not accept the token in /home/me/token and is asked without one") {
+			t.Errorf("waits %q", seen.Waits)
+		}
+	}
+}
+
+// A token that no request can carry is an error before any request.
+func TestPullWithAnUnfitToken(t *testing.T) {
+	for _, token := range []string{"hf_a\x00b", "hf_a\nb", "hf a", "hf_\x1b[0m", "hf_ä", "hf_a\x7f"} {
+		s := modelstest.NewHub(t)
+		o, seen := observed(s)
+		o.Token = token
+		o.TokenFrom = "/home/me/token"
+		_, err := newStore(t).Pull(t.Context(), "org/tiny", o)
+		refused(t, err, "the token in /home/me/token has a space, a control character or a letter outside ASCII")
+		if len(s.Seen("")) > 0 || len(seen.Waits) > 0 {
+			t.Errorf("%q: requests %v, waits %q", token, s.Seen(""), seen.Waits)
+		}
+	}
+}
+
+// The hub redirects from a short name, and from the old name of a model. The
+// model can then be opened by the name that was asked for.
+func TestPullByShortName(t *testing.T) {
+	s := modelstest.NewHub(t)
+	s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		rest, short := strings.CutPrefix(r.URL.Path, "/api/models/tiny/")
+		if short {
+			http.Redirect(w, r, "/api/models/org/tiny/"+rest+"?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
+		}
+		return short
+	})
+	store := newStore(t)
+	b := pull(t, store, "tiny", s.Options())
+	opened := check.Must(store.Open("tiny"))(t)
+	if b.Name != "tiny" || b.Manifest.Source != s.URL+"/org/tiny" || opened.SHA256 != b.SHA256 {
+		t.Errorf("pulled %s from %s", b.Name, b.Manifest.Source)
+	}
+}
+
+// What the hub's own clients have fetched is copied, and only if its content is
+// that of the hub.
+func TestPullTakesTheClientsFiles(t *testing.T) {
+	for _, c := range []struct {
+		name, folder string
+		spoil        bool
+		sent         bool
+	}{
+		{"the full name", "models--org--tiny", false, false},
+		{"another model", "models--org--other", false, true},
+		{"other content", "models--org--tiny", true, true},
+	} {
+		s := modelstest.NewHub(t)
+		cache := t.TempDir()
+		folder := filepath.Join(cache, c.folder)
+		snapshot := filepath.Join(folder, "snapshots", firstCommit)
+		check.OK(t, os.MkdirAll(filepath.Join(folder, "blobs"), 0o755))
+		check.OK(t, os.MkdirAll(snapshot, 0o755))
+		for name, content := range s.Commits[firstCommit] {
+			content = bytes.Clone(content)
+			if c.spoil && len(content) > 0 {
+				content[len(content)/2] ^= 1
+			}
+			blob := filepath.Join(folder, "blobs", strings.ReplaceAll(name, "/", "-"))
+			check.OK(t, os.WriteFile(blob, content, 0o644))
+			if !strings.Contains(name, "/") {
+				check.OK(t, os.Symlink(blob, filepath.Join(snapshot, name)))
+			}
+		}
+		o, seen := observed(s)
+		o.Cache = cache
+		b := pull(t, newStore(t), "org/tiny", o)
+		want := int64(0)
+		if c.sent {
+			want = size(s)
+		}
+		if s.SentOf("model.safetensors") != want || seen.Done != seen.Total {
+			t.Errorf("%s: %d bytes of weights were sent, want %d; progress %+v", c.name, s.SentOf("model.safetensors"),
+				want, seen)
+		}
+		if got := files(t, b.Dir)["model.safetensors"]; got != string(s.Commits[firstCommit]["model.safetensors"]) {
+			t.Errorf("%s: other weights are stored", c.name)
+		}
+	}
 }
 
 // observer records a pull.

@@ -16,29 +16,51 @@ type Tensor = safetensors.Tensor
 
 // Tensor returns the weight with the given name, or false if there is none.
 // Names are those of today's reference implementation (see Config.Layout). If
-// the bundle lacks the name, Tensor looks for an older name of the same weight:
-// gamma or beta of the first BERT checkpoints for a LayerNorm, or the head's
-// bias for the decoder's.
+// the bundle lacks the name, Tensor looks for other names of the same weight:
+// gamma or beta of the first BERT checkpoints for a LayerNorm, the head's bias
+// for the decoder's, and names without the beginning of the body's names.
 func (b *Bundle) Tensor(name string) (Tensor, bool) {
-	t, ok := b.weights.Tensor(name)
-	if ok {
-		return t, true
+	for _, known := range otherNames(name, b.body) {
+		t, ok := b.weights.Tensor(known)
+		if ok {
+			return t, true
+		}
 	}
+	return Tensor{}, false
+}
+
+// otherNames returns the names that a weight may have in a file, the usual one
+// first. body is the beginning of the body's names, such as "bert.".
+func otherNames(name, body string) []string {
+	list := []string{name}
 	for _, old := range [][2]string{
 		{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"},
 		{"predictions.decoder.bias", "predictions.bias"}, {"lm_head.decoder.bias", "lm_head.bias"},
 	} {
 		stem, found := strings.CutSuffix(name, old[0])
 		if found {
-			return b.weights.Tensor(stem + old[1])
+			list = append(list, stem+old[1])
 		}
 	}
-	return Tensor{}, false
+	for _, known := range list {
+		bare, found := strings.CutPrefix(known, body)
+		if found {
+			list = append(list, bare)
+		}
+	}
+	return list
+}
+
+// body returns the beginning of the names of all weights below the head.
+func (c Config) body() string {
+	first, _, _ := strings.Cut(c.Layout().Words.Name, ".")
+	return first + "."
 }
 
 // checkWeights returns an error if the weights do not fit the config. It
 // ignores tensors that the graph does not read (a pooler, position ids).
 func (b *Bundle) checkWeights() error {
+	b.body = b.Config.body()
 	if err := b.untie(); err != nil {
 		return err
 	}
@@ -75,9 +97,9 @@ func (b *Bundle) untie() error {
 	c := b.Config
 	c.TieWordEmbeddings = false
 	l := c.Layout()
-	words, _ := b.weights.Tensor(l.Words.Name)
-	own, both := b.weights.Tensor(l.Decoder.Weight)
-	if !b.Config.TieWordEmbeddings || !both {
+	words, embedded := b.Tensor(l.Words.Name)
+	own, decoded := b.Tensor(l.Decoder.Weight)
+	if !b.Config.TieWordEmbeddings || !embedded || !decoded {
 		return nil
 	}
 	// The middle is enough, because matrices that were trained apart differ in every row.

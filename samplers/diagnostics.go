@@ -114,10 +114,15 @@ func autocovariances(draws [][]float64, means []float64) [][]float64 {
 	return all
 }
 
+// LargestRHat is the largest split R-hat of chains that agree (Gelman et al.,
+// Bayesian Data Analysis, 3rd ed., section 11.5).
+const LargestRHat = 1.1
+
 // SplitRHat returns the potential scale reduction √(var⁺/W) with every chain
 // cut in two halves (Gelman et al., Bayesian Data Analysis, 3rd ed., section
 // 11.4); draws is [chains][draws]. The halves agree if the result is near 1,
-// and do not agree if it is above 1.01. An odd length loses its middle draw.
+// and do not agree if it is above LargestRHat. An odd length loses its middle
+// draw.
 // The result is NaN as in EffectiveSampleSize, and +Inf if the draws within
 // each half are all equal but the halves differ.
 func SplitRHat(draws [][]float64) float64 {

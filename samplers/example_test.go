@@ -46,7 +46,7 @@ func Example() {
 	mean := sum / 8000
 	off := (mean - exact) / math.Sqrt((1-mean*mean)/samplers.EffectiveSampleSize(draws))
 	fmt.Println("within 3 standard errors of the exact mean:", off > -3 && off < 3)
-	fmt.Println("chains agree:", samplers.SplitRHat(draws) < 1.01)
+	fmt.Println("chains agree:", samplers.SplitRHat(draws) < samplers.LargestRHat)
 	// Output:
 	// within 3 standard errors of the exact mean: true
 	// chains agree: true

@@ -39,7 +39,8 @@ var errNoMass = errors.New("the laws allow no state of positive probability")
 // A draw needs a conditional for each slot after the first. Rejected draws need
 // conditionals too. room, if not nil, gets the number of conditionals so far,
 // plus one for each rejection, and returns how many more Draw may ask for. If
-// room returns 0, Draw ends. Draw returns one Drawn for each stream, in order.
+// room returns 0, Draw ends. Draw returns one Drawn for each stream, in order,
+// and if a conditional fails, the draws so far with the error.
 func Draw(ctx context.Context, laws []Law, temperature float64, streams []*rand.Rand,
 	room func(spent int) int) ([]Drawn, error) {
 	err := checkLaws(laws)
@@ -69,7 +70,7 @@ func Draw(ctx context.Context, laws []Law, temperature float64, streams []*rand.
 		}
 		err := f.step(ctx, most)
 		if err != nil {
-			return nil, err
+			return f.drawn(), err
 		}
 	}
 }

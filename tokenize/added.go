@@ -89,15 +89,17 @@ func (m *matcher) split(l letters, part func(letters), found func(token *addedTo
 func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
 	t.notWords = make([]bool, len(t.vocabulary))
 	t.silent = make([]bool, len(t.vocabulary))
+	role := map[int]bool{}
 	for _, id := range t.roles() {
 		t.notWords[*id] = true
+		role[*id] = true
 	}
 	var raw, normalized []addedToken
 	for _, token := range tokens {
 		a := addedToken{text: token.Content, id: *token.ID, stripLeft: token.StripLeft}
 		t.notWords[a.id] = true
 		t.silent[a.id] = token.Special
-		if token.Special && a.id != t.unknown && a.text != maskToken {
+		if token.Special && role[a.id] && a.id != t.unknown && a.text != maskToken {
 			t.forbidden = append(t.forbidden, a.text)
 		}
 		if a.id == t.mask {

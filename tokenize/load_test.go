@@ -59,10 +59,23 @@ func TestLoadAdded(t *testing.T) {
 		if err != nil || !slices.Equal(encoding.IDs, test.want) {
 			t.Errorf("%s %s: ids %v, want %v, error %v", test.file, test.class, encoding.IDs, test.want, err)
 		}
-		if _, err := tokenizer.Plain("a <user>"); err == nil {
-			t.Error("a special token passes as text")
+		// A special token of the model's own is text that a user may write,
+		// and one with a role is not.
+		template, err := tokenizer.Template("a <user> [MASK]")
+		if err != nil || !slices.Contains(template.IDs, 300) {
+			t.Errorf("%s %s: <user> in a text: %v", test.file, test.class, err)
 		}
-		if slices.Contains(tokenizer.Fillable(), 298) {
+		plain, err := tokenizer.Plain("a <user>")
+		if err != nil || !slices.Contains(plain.IDs, 300) {
+			t.Errorf("%s %s: <user> in a text to score: %v", test.file, test.class, err)
+		}
+		for _, role := range []string{"[CLS]", "[SEP]", "[PAD]"} {
+			_, err := tokenizer.Template("a " + role + " [MASK]")
+			if err == nil || !strings.Contains(err.Error(), role+" is added by the program") {
+				t.Errorf("%s %s: %s in a text: %v", test.file, test.class, role, err)
+			}
+		}
+		if slices.Contains(tokenizer.Fillable(), 298) || slices.Contains(tokenizer.Fillable(), 300) {
 			t.Error("a slot takes an added token")
 		}
 	}

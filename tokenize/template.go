@@ -306,7 +306,8 @@ func (d *draft) template(lengths []int) *Template {
 		mask := d.masks[i]
 		template.IDs = append(template.IDs, d.encoding.IDs[from:mask]...)
 		template.Offsets = append(template.Offsets, d.encoding.Offsets[from:mask]...)
-		before, _ := utf8.DecodeLastRuneInString(d.text[:blank.start])
+		left := strings.TrimRightFunc(d.text[:blank.start], unicode.IsMark) // accents belong to the letter before
+		before, _ := utf8.DecodeLastRuneInString(left)
 		after, _ := utf8.DecodeRuneInString(d.text[blank.end:])
 		beside := unspacedBeside(d.text[:blank.start], d.text[blank.end:])
 		template.Blanks[i] = Blank{

@@ -1,33 +1,69 @@
 package tokenize
 
 import (
-	"strings"
+	"regexp"
 	"unicode"
-
-	"github.com/rivo/uniseg"
+	"unicode/utf8"
 )
+
+// words finds the words of a text. A word is letters and digits with their
+// marks, as in हिन्दी. An apostrophe, a hyphen, a full stop or a joiner ties two
+// parts of a word, and a comma two of a number. Chinese characters and hiragana
+// are words by themselves. The page of infill/serve has the same
+// expression.
+var words = regexp.MustCompile(`[\p{Han}\p{Hiragana}]\p{M}*|` + letter + `(?:` + letter + `|\p{M})*` +
+	`(?:['’.·\x{200C}\x{200D}-](?:` + letter + `|\p{M})+|,\p{N}+)*`)
+
+const letter = `(?:[^\P{L}\p{Han}\p{Hiragana}]|\p{N})`
 
 // Part is a word of a text, or one of the signs between words.
 type Part struct {
 	Start, End int  // byte range
-	Word       bool // whether it has a letter or a digit
+	Word       bool // false for a sign
 }
 
-// Parts cuts a text into its words and the signs between them, by Unicode's
-// rules (UAX #29): "don't" is one word, and a letter keeps its accents. White
-// space is in no part.
+// Parts cuts a text into its words and the signs between them. White space is in
+// no part.
 func Parts(text string) (list []Part) {
-	state := -1
-	at := 0
-	for rest := text; rest != ""; {
-		var part string
-		part, rest, state = uniseg.FirstWordInString(rest, state)
-		if strings.TrimSpace(part) != "" {
-			list = append(list, Part{Start: at, End: at + len(part), Word: strings.ContainsFunc(part, inWord)})
+	from := 0
+	signs := func(to int) {
+		for from < to {
+			r, size := utf8.DecodeRuneInString(text[from:])
+			last := len(list) - 1
+			switch {
+			case unicode.IsSpace(r):
+			case unicode.IsMark(r) && last >= 0 && list[last].End == from:
+				list[last].End += size
+			default:
+				list = append(list, Part{Start: from, End: from + size})
+			}
+			from += size
 		}
-		at += len(part)
 	}
+	for _, at := range words.FindAllStringIndex(text, -1) {
+		signs(at[0])
+		list = append(list, Part{Start: at[0], End: at[1], Word: true})
+		from = at[1]
+	}
+	signs(len(text))
 	return list
 }
 
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+// WordSpans returns the byte ranges of the words of a text, those inside blanks
+// left out. further is a further spelling of a blank, or "".
+func WordSpans(text, further string) (spans [][2]int) {
+	from := 0
+	add := func(to int) {
+		for _, at := range words.FindAllStringIndex(text[from:to], -1) {
+			spans = append(spans, [2]int{from + at[0], from + at[1]})
+		}
+	}
+	for _, m := range spelled(further).marks(text) {
+		if m.end >= 0 {
+			add(m.start)
+			from = m.end
+		}
+	}
+	add(len(text))
+	return spans
+}

@@ -7,6 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"infill/samplers"
 )
 
 // shownNats is how far below the best log-likelihood a curve's lowest block is,
@@ -28,9 +30,9 @@ func (p *chainsPage) move(by int) {
 	}
 }
 
-func (p *chainsPage) leaf(by int)        { p.move(by) }
-func (p *chainsPage) turn(int)           {}
-func (p *chainsPage) key(string) tea.Cmd { return nil }
+func (p *chainsPage) leaf(by int)          { p.move(by) }
+func (p *chainsPage) turn(int)             {}
+func (p *chainsPage) key(k string) tea.Cmd { return p.m.idle(k, unknownKey) }
 
 func (p *chainsPage) hints() []hint {
 	return []hint{{"↓", "more chains"}, {"o", "options"}, p.m.runHint(), {"i", "write"}}
@@ -79,9 +81,9 @@ func verdict(s *snapshot) string {
 		return "No chain moves, and they stand at different fills: nothing can be said of the distribution."
 	case c.Chains == 1:
 		return "A single chain cannot tell whether others would agree."
-	case *r > 1.01:
-		return fmt.Sprintf("R-hat is above 1.01: the halves of the chains disagree, so run longer (now %d steps).",
-			c.Steps) + blind
+	case *r > samplers.LargestRHat:
+		return fmt.Sprintf("R-hat is above %g: the halves of the chains disagree, so run longer (now %d steps).",
+			samplers.LargestRHat, c.Steps) + blind
 	}
 	return "The halves of the chains agree." + blind
 }

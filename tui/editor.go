@@ -48,13 +48,14 @@ func newInput(text string, limit int) textinput.Model {
 
 func (e *editor) text() string { return e.input.Value() }
 
-// edit applies a key or a paste, and reports whether the text has changed.
-func (e *editor) edit(message tea.Msg) (changed bool) {
+// edit applies a key or a paste, and reports whether the text has changed. blank
+// is a further spelling of a blank, or "".
+func (e *editor) edit(message tea.Msg, blank string) (changed bool) {
 	before := e.text()
 	times := 1
 	switch m := message.(type) {
 	case tea.KeyPressMsg:
-		times = e.reach(m)
+		times = e.reach(m, blank)
 	case tea.PasteMsg:
 		// Update itself removes control characters.
 		m.Content = strings.NewReplacer("\u2028", " ", "\u2029", " ").Replace(m.Content)
@@ -70,14 +71,22 @@ func (e *editor) edit(message tea.Msg) (changed bool) {
 func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
 
 // reach returns how often to repeat a key so that it passes one visible
-// character, such as a letter with its accents: the input counts in runes.
-func (e *editor) reach(message tea.KeyPressMsg) int {
+// character, such as a letter with its accents, or deletes a whole blank: the
+// input counts in runes.
+func (e *editor) reach(message tea.KeyPressMsg, blank string) int {
 	keys, text, at := e.input.KeyMap, e.text(), e.cursor()
 	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
 	if !back && !key.Matches(message, keys.CharacterForward, keys.DeleteCharacterForward) {
 		return 1
 	}
-	for _, g := range graphemes(text) {
+	parts := graphemes(text)
+	deletes := key.Matches(message, keys.DeleteCharacterBackward, keys.DeleteCharacterForward)
+	for _, span := range tokenize.BlankSpans(text, blank) {
+		if deletes && (back && at == span[1] || !back && at == span[0]) {
+			parts = [][2]int{span}
+		}
+	}
+	for _, g := range parts {
 		switch {
 		case back && g[0] < at && at <= g[1]:
 			return utf8.RuneCountInString(text[g[0]:at])
@@ -124,27 +133,23 @@ func wordRune(r rune) bool {
 
 // blankWord replaces the word at or before the cursor by a blank. It returns
 // false if there is no word.
-func (e *editor) blankWord() bool {
+func (e *editor) blankWord(blank string) bool {
 	text := e.text()
 	at := e.cursor()
-	part := func(r rune) bool { return wordRune(r) || r == '-' || r == '\'' || r == '’' }
-	from := strings.LastIndexFunc(text[:at], func(r rune) bool { return !part(r) })
-	if from >= 0 {
-		_, size := utf8.DecodeRuneInString(text[from:])
-		from += size
+	for _, word := range tokenize.WordSpans(text, blank) {
+		if word[0] <= at && at <= word[1] {
+			e.replace(word, blankText)
+			return true
+		}
 	}
-	from = max(from, 0)
-	to := len(text)
-	end := strings.IndexFunc(text[at:], func(r rune) bool { return !part(r) })
-	if end >= 0 {
-		to = at + end
-	}
-	if from == to || strings.HasSuffix(text[:from], "[") {
-		return false
-	}
-	e.input.SetValue(text[:from] + blankText + text[to:])
-	e.input.SetCursor(utf8.RuneCountInString(text[:from] + blankText))
-	return true
+	return false
+}
+
+// replace replaces a range of bytes of the text, and sets the cursor behind it.
+func (e *editor) replace(span [2]int, by string) {
+	text := e.text()
+	e.input.SetValue(text[:span[0]] + by + text[span[1]:])
+	e.input.SetCursor(utf8.RuneCountInString(text[:span[0]] + by))
 }
 
 // render draws the template in at most rows lines: blanks in colour, pinned

@@ -31,6 +31,12 @@ func TestEditor(t *testing.T) {
 		{"the last word", "the naïve café|", []string{"ctrl+t"}, "the naïve [MASK]|"},
 		{"no word is none", "a , | b", []string{"ctrl+t"}, "a , | b"},
 		{"a blank stays one", "a [MASK|] b", []string{"ctrl+t"}, "a [MASK|] b"},
+		{"a word of marks", "हिन्दी भा|षा", []string{"ctrl+t"}, "हिन्दी [MASK]|"},
+		{"an accent behind a word", "the cafe\u0301|", []string{"ctrl+t"}, "the [MASK]|"},
+		{"backspace takes a blank", "a [MASK=x~b.*]| c", []string{"backspace"}, "a | c"},
+		{"delete takes a blank", "a |___ c", []string{"delete"}, "a | c"},
+		{"within a blank, a letter", "a [MASK:2|] c", []string{"backspace"}, "a [MASK:|] c"},
+		{"past a blank, a letter", "a [MASK]| c", []string{"left"}, "a [MASK|] c"},
 		{"ctrl+v pastes nothing", "ab|", []string{"ctrl+v"}, "ab|"},
 	}
 	for _, test := range tests {
@@ -147,5 +153,56 @@ func TestHarmless(t *testing.T) {
 		if got := harmless(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestIdleKeys: a key that has no effect says why.
+func TestIdleKeys(t *testing.T) {
+	c, _ := testConfig(t, "a text")
+	d := newDriver(t, c, 100, 24)
+	d.settle()
+	d.keys("esc")
+	frame := ansi.Strip(d.model.screen())
+	if !strings.Contains(frame, "no blank yet: i writes, then _ inserts a blank") {
+		t.Errorf("a text without a blank: %s", frame)
+	}
+	for _, k := range []struct{ key, says string }{
+		{"y", "y: there is no fill yet"}, {"p", "p: there is no fill yet"}, {"s", "s: only fills that are drawn"},
+		{"x", "x: nothing runs"}, {"P", "P: no blank is pinned"},
+		{"z", "z: this key does nothing here; ? lists the keys"},
+	} {
+		d.keys(k.key)
+		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, k.says) {
+			t.Errorf("%s does not say %q:\n%s", k.key, k.says, frame)
+		}
+	}
+	d.keys("3", "z")
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "z: this key does nothing here") {
+		t.Errorf("on the page of chains:\n%s", frame)
+	}
+	d.keys("4")
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "a text") {
+		t.Errorf("page 4 hides the text:\n%s", frame)
+	}
+	d.keys("enter")
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "enter: no evaluation is open") {
+		t.Errorf("on the page of runs:\n%s", frame)
+	}
+}
+
+// TestClearOption: ctrl+u clears the chosen option's field.
+func TestClearOption(t *testing.T) {
+	c, _ := testConfig(t, "a [MASK]")
+	d := newDriver(t, c, 100, 24)
+	d.settle()
+	d.keys("esc", "o")
+	d.model.panel.fail("ban", "")
+	d.keys("c", "a", "t", "ctrl+u")
+	if got := d.model.panel.current(); got.Name != "ban" || got.value != "" {
+		t.Errorf("%s is %q", got.Name, got.value)
+	}
+	d.keys("d", "o", "g")
+	if got := d.model.panel.current(); got.value != "dog" {
+		t.Errorf("%s is %q, want dog", got.Name, got.value)
 	}
 }

@@ -96,13 +96,16 @@ func (p *fillsPage) key(k string) tea.Cmd {
 		input := newInput(p.filter, 400)
 		m.filter = &input
 		m.view = fillsView
+	case k == "s" && !p.drawn():
+		return m.idle(k, "only fills that are drawn are sorted: name a sampler or samples under o")
 	case k == "s":
 		p.byCount = !p.byCount
 		p.list()
 	case k == "esc" && p.filter != "":
 		p.filter = ""
 		p.list()
-	case f == nil:
+	case f == nil && slices.Contains([]string{"enter", "y", "p"}, k):
+		return m.idle(k, "there is no fill yet")
 	case k == "enter":
 		m.picked = f.Text
 		return tea.Quit
@@ -113,6 +116,8 @@ func (p *fillsPage) key(k string) tea.Cmd {
 		return tea.SetClipboard(f.Text)
 	case k == "p":
 		return m.pin(f.Values[m.blank])
+	default:
+		return m.idle(k, unknownKey)
 	}
 	return nil
 }

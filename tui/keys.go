@@ -18,6 +18,7 @@ i         write the template
 _         insert a blank, while writing (or ctrl+b)
 tab       from writing to the fills
 ctrl+t    make a blank of the word at the cursor, while writing
+ctrl+u    clear the line to the left, while writing; an option's field
 
 look
 1…4       fills, blanks, chains, runs; also tab
@@ -88,6 +89,9 @@ func (s *styles) hints(columns int, list ...hint) string {
 	return text + spaces(columns-used)
 }
 
+// unknownKey says that a key has no meaning on a page.
+const unknownKey = "this key does nothing here; ? lists the keys"
+
 // browseKey handles keys that mean the same on all pages, and passes any other
 // key to the page.
 func (m *model) browseKey(k string) tea.Cmd {
@@ -135,15 +139,17 @@ func (m *model) browseKey(k string) tea.Cmd {
 		return m.start()
 	case "x":
 		r := &m.run
-		if r.stream != nil {
-			r.stream.cancel(nil)
-			r.stopped = true
+		if r.stream == nil {
+			return m.idle(k, "nothing runs")
 		}
+		r.stream.cancel(nil)
+		r.stopped = true
 	case "P":
-		if len(m.pins) > 0 {
-			m.pins = map[int]string{}
-			return m.start()
+		if len(m.pins) == 0 {
+			return m.idle(k, "no blank is pinned")
 		}
+		m.pins = map[int]string{}
+		return m.start()
 	default:
 		return page.key(k)
 	}
@@ -157,12 +163,12 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 			return m.edited()
 		}
 	case name == "ctrl+t":
-		if m.editor.blankWord() {
+		if m.editor.blankWord(m.spelling()) {
 			return m.edited()
 		}
 	case name == "tab" || name == "enter" || name == "esc" || name == "down":
 		m.writing = false
-	case m.editor.edit(k):
+	case m.editor.edit(k, m.spelling()):
 		return m.edited()
 	}
 	return nil

@@ -206,6 +206,13 @@ func (m *model) say(text string) {
 	m.notice = text
 	m.noticeFault = false
 }
+
+// idle says that a key has no effect now.
+func (m *model) idle(key, why string) tea.Cmd {
+	m.fail(fmt.Sprintf("%s: %s", harmless(key), why))
+	return nil
+}
+
 func (m *model) fail(text string) {
 	m.notice = text
 	m.noticeFault = true
@@ -241,6 +248,9 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 	}))
 }
 
+// spelling returns the further spelling of a blank, or "".
+func (m *model) spelling() string { return string(m.run.request.Blank) }
+
 // start abandons the present run, and begins a new run with the present text and options.
 func (m *model) start() tea.Cmd {
 	m.abandon()
@@ -262,7 +272,7 @@ func (m *model) start() tea.Cmd {
 		r.stream, command = m.jobs.start(m.started, request{m.filler, m.pinned(text)}, m.config.Now)
 		return command
 	case strings.TrimSpace(text) != "":
-		r.fault = "no blank yet: type _ where a word is wanted"
+		r.fault = "no blank yet: i writes, then _ inserts a blank, and ctrl+t makes one of the word at the cursor"
 	}
 	m.show(nil)
 	return nil
@@ -400,7 +410,7 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 		m.panel.typeText(message.Content)
 	case m.filter != nil:
 		m.filterEdit(message)
-	case m.writing && m.editor.edit(message):
+	case m.writing && m.editor.edit(message, m.spelling()):
 		return m.edited()
 	}
 	return nil

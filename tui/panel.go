@@ -143,6 +143,14 @@ func (p *panel) key(k tea.KeyPressMsg) {
 		p.turn(-1)
 	case "right":
 		p.turn(1)
+	case "ctrl+u":
+		f := p.current()
+		if !f.Closed {
+			p.typed = true
+			p.fault = ""
+			f.given = true
+			f.value = ""
+		}
 	case "backspace":
 		f := p.current()
 		if !f.Closed && f.value != "" {

@@ -94,8 +94,11 @@ func (p *runsPage) leaf(by int) { p.scrolled = max(p.scrolled+min(max(by, -5), 5
 
 // key makes the shown sentence the template if k is "enter".
 func (p *runsPage) key(k string) tea.Cmd {
-	if k != "enter" || !p.shows() {
-		return nil
+	switch {
+	case k != "enter":
+		return p.m.idle(k, unknownKey)
+	case !p.shows():
+		return p.m.idle(k, "no evaluation is open, and 1 shows the fills")
 	}
 	p.m.editor = newEditor(p.state.Prompts[p.sentence].Template)
 	p.m.view = fillsView

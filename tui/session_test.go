@@ -254,7 +254,7 @@ func TestFaults(t *testing.T) {
 	c, _ := testConfig(t, "she opened the door .")
 	d := newDriver(t, c, 100, 24)
 	d.settle()
-	d.shows("no blank yet: type _ where a word is wanted", "waiting for a template")
+	d.shows("no blank yet: i writes, then _ inserts a blank", "waiting for a template")
 	for text, want := range map[string]string{"a [MASK:99] .": "[MASK:99]", "a [MASK= b": "no blank yet",
 		"a [MASK~door|window] .": "✓", "she unfathomed the [MASK] .": "words outside the model's vocabulary"} {
 		d.model.editor = newEditor(text)

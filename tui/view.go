@@ -51,7 +51,7 @@ func (m *model) draw() string {
 	}
 	lines := append([]string{m.header()}, gap...)
 	// The page of an evaluation shows sentences of its own.
-	if m.view != runsView || m.writing || m.modelFault != "" {
+	if m.view != runsView || !m.runs.shows() || m.writing || m.modelFault != "" {
 		lines = append(append(lines, m.template()...), gap...)
 	}
 	lines = append(lines, m.tabs(), m.rule())

@@ -112,7 +112,7 @@ func TestJSON(t *testing.T) {
 		`{` + template + `,"slots":[]}`:                  `{` + template + `}`,
 		`{` + template + `,"context":[]}`:                `"[]" is not a text`,
 		`{` + template + `,"ban":{}}`:                    `"{}" is not a list of words`,
-		`{` + template + `,"slot":{"1":[]}}`:             `is not a blank's number and all words it may take`,
+		`{` + template + `,"slot":{"1":[]}}`:             `is not a list of all words that each blank, or that one may take`,
 		// A whole number may have a point; a value may have any form that its option has.
 		`{` + template + `,"top":3.0,"seed":7.0,"budget":300.0,"order":[2.0,1]}`: `{` + template + `,"top":3,"budget":"300","order":"2,1"}`,
 		`{` + template + `,"top":2.5}`:                                           `"2.5" is not a whole number`,

@@ -15,7 +15,7 @@ import (
 
 // The README and the pages of docs are tests. The rules:
 //
-//   - A fenced block that calls infill, as `infill` or `go run ./cmd/infill`, is
+//   - A block, fenced or indented, that calls infill, as `infill` or `go run ./cmd/infill`, is
 //     run, its commands one after the other by sh in one new folder for the whole
 //     page. Blocks that do not call it are not.
 //   - In a block with lines that begin with "$ " those are the commands, and the
@@ -40,7 +40,7 @@ type readmeCommand struct {
 }
 
 var (
-	calls  = regexp.MustCompile(`(^|[|;&(] *)(infill|go run \./cmd/infill)\b`)
+	calls  = regexp.MustCompile(`(^|[|;&(] *)(infill|go run \./cmd/infill)(\s|$)`)
 	notRun = regexp.MustCompile(`^<!-- not run: .+ -->$`)
 )
 
@@ -48,14 +48,22 @@ var (
 func parseReadme(text string) (blocks []readmeBlock) {
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
-		fence := strings.TrimSpace(lines[i])
-		if !strings.HasPrefix(fence, "```") {
-			continue
-		}
 		start := i
 		var inside []string
-		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {
-			inside = append(inside, lines[i])
+		const indent = "    "
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(lines[i]), "```"):
+			for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {
+				inside = append(inside, lines[i])
+			}
+		case strings.HasPrefix(lines[i], indent) && i > 0 && lines[i-1] == "":
+			start-- // the block begins on the line itself
+			for ; i < len(lines) && strings.HasPrefix(lines[i], indent); i++ {
+				inside = append(inside, strings.TrimPrefix(lines[i], indent))
+			}
+			i--
+		default:
+			continue
 		}
 		above := start - 1
 		for above >= 0 && strings.TrimSpace(lines[above]) == "" {
@@ -203,13 +211,16 @@ func TestParseReadme(t *testing.T) {
 		fence + "sh", "# a comment", "go run ./cmd/infill \"a [MASK]\"", fence,
 		fence, "git clone somewhere", fence,
 		"<!-- not run: downloads much -->", "", fence + "console", "$ infill setup --cuda", fence,
+		"", "    infill version", "", "<!-- not run: a reason -->", "", "    infill tui", "",
+		"    infill: a message is no call", "",
 		fence + "console", "$ printf 'a\\n' > t.txt", "$ infill --seed 1 \\", "    < t.txt", "out 1", "", "out 2",
 		"$ cat t.txt | infill -q", fence,
 	}, "\n")
 	want := []readmeBlock{
 		{4, []readmeCommand{{6, `infill "a [MASK]"`, ""}}},
-		{16, []readmeCommand{{17, `printf 'a\n' > t.txt`, ""},
-			{18, "infill --seed 1 \\\n    < t.txt", "out 1\n\nout 2\n"}, {23, "cat t.txt | infill -q", ""}}},
+		{16, []readmeCommand{{17, `infill version`, ""}}},
+		{25, []readmeCommand{{26, `printf 'a\n' > t.txt`, ""},
+			{27, "infill --seed 1 \\\n    < t.txt", "out 1\n\nout 2\n"}, {32, "cat t.txt | infill -q", ""}}},
 	}
 	if diff := cmp.Diff(want, parseReadme(text), cmp.AllowUnexported(readmeBlock{}, readmeCommand{})); diff != "" {
 		t.Error(diff)
@@ -232,5 +243,31 @@ func TestParseReadme(t *testing.T) {
 		if got := matches(test.want, test.got); got != test.equal {
 			t.Errorf("%q against %q: %t", test.got, test.want, got)
 		}
+	}
+}
+
+// TestModelNames: names of the hub in the pages are full ones, which exist there.
+func TestModelNames(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`(?:models pull|infill -m|INFILL_MODEL=) *([A-Za-z0-9][\w./-]*)`)
+	found := 0
+	for _, page := range append([]string{"../../README.md"}, pages...) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+			found++
+			name := match[1]
+			if !strings.Contains(name, "/") && name != "small-uncased" && name != "NAME" && name != "FOLDER" {
+				t.Errorf("%s: %s is no full name of a model", page, name)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("the pages name %d models", found)
 	}
 }

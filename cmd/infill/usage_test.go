@@ -21,9 +21,11 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ line, want string }{
-		{`--slot red`, `--slot: "red" is not a blank's number and all words it may take, as in 1=red,dark blue`},
-		{`--slot 0=red`, `--slot: "0=red" is not a blank's number and all words it may take, as in 1=red,dark blue`},
-		{`--slot 1=red,,blue`, `--slot: "1=red,,blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+		{`--slot x=red`, `--slot: "x=red" is not a list of all words that each blank, or that one may take, as in red,dark blue or 1=red,dark blue`},
+		{`--slot red --slot blue`, `--slot: "blue" is not the only list of its blank: put all its words into one, as in 1=red,blue`},
+		{`--pos 1=noun --pos 1=verb`, `--pos: "1=verb" is not the only list of its blank: put all its words into one, as in 1=red,blue`},
+		{`--slot 0=red`, `--slot: "0=red" is not a list of all words that each blank, or that one may take, as in red,dark blue or 1=red,dark blue`},
+		{`--slot 1=red,,blue`, `--slot: "1=red,,blue" is not a list of all words that each blank, or that one may take, as in red,dark blue or 1=red,dark blue`},
 		{`--slot 1=red --slot 1=blue`, `--slot: "1=blue" is not the only list of its blank: put all its words into one, as in 1=red,blue`},
 		{`--ban ,`, `--ban: "," is not a list of words, as in red,blue`},
 		{`--sampler mh "a"`, `--sampler: "mh" is not one of ` + strings.Join(infill.Samplers(), ", ")},

@@ -24,10 +24,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+
+	"infill/infill"
 )
 
 func main() {
@@ -37,7 +38,7 @@ func main() {
 	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH,
 		"`OS/ARCH` to build for; another one needs -cc")
 	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
-	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.2.0; the newest of CHANGELOG.md when not given")
+	flag.StringVar(&r.version, "version", infill.Number, "`VERSION` of the wheel")
 	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
 	flag.Parse()
 	err := r.run(ctx)
@@ -63,25 +64,12 @@ type file struct {
 	program bool // whether the file is executable
 }
 
-var versionHeading = regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`)
-
 func (r *release) run(ctx context.Context) error {
 	var ok bool
 	r.os, r.arch, ok = strings.Cut(r.platform, "/")
 	if !ok ||
 		!slices.Contains([]string{"linux", "darwin", "windows"}, r.os) {
 		return fmt.Errorf("-platform %s: write linux, darwin or windows, and amd64 or arm64: linux/amd64", r.platform)
-	}
-	if r.version == "" {
-		changes, err := os.ReadFile(filepath.Join(r.root, "CHANGELOG.md"))
-		if err != nil {
-			return err
-		}
-		heading := versionHeading.FindSubmatch(changes)
-		if heading == nil {
-			return fmt.Errorf("CHANGELOG.md has no version: give -version")
-		}
-		r.version = string(heading[1])
 	}
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err

@@ -706,7 +706,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestWords: what may be masked. A protected name is so in the genitive, too.
+// TestWords: what may be masked. A protected name is so in the genitive, and in a
+// word with a hyphen.
 func TestWords(t *testing.T) {
 	a := Augment{KeepStopWords: true, Protect: []string{"Holm", "boat"}}
 	text := "'hey , it 's Mr. Holm's BOAT-house ; they don't 3rd the naïve €5"
@@ -715,7 +716,7 @@ func TestWords(t *testing.T) {
 	for _, w := range words {
 		mayMask = append(mayMask, text[w[0]:w[1]])
 	}
-	if diff := cmp.Diff([]string{"hey", "Mr", "house", "don't", "naïve"}, mayMask); diff != "" || all != 10 {
+	if diff := cmp.Diff([]string{"hey", "Mr", "don't", "naïve"}, mayMask); diff != "" || all != 9 {
 		t.Error(all, diff)
 	}
 }

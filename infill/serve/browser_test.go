@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -93,7 +94,7 @@ func TestPageBlanks(t *testing.T) {
 	texts := []string{`a [MASK~[dc].*] day`, `a [MASK~a\]b] c`, `[MASK~[]a]] x`, `[MASK~[^]a]] x`, `[MASK~[^^]] x`, `[MASK~[[\]]] x`,
 		`\[MASK] [MASK]`, `\____ ____`, `\<mask> <mask>`, `[MASK:2=a~x] [MASKED] [mask] __`, `[MASK~[x] ___ [MASK:1-3]`}
 	random, parts := rand.New(rand.NewPCG(1, 2)), []string{"[MASK", "[MASK~", "]", "[", "^", `\`, "~", ":2", "=a", "_", "___", "<mask>",
-		" ", "x"}
+		" ", "x", "हिन्दी", "\u0301", "'", "’", "-", "\u200c", "é", "9", "日本"}
 	for range 3000 {
 		text := ""
 		for range 1 + random.IntN(12) {
@@ -101,6 +102,7 @@ func TestPageBlanks(t *testing.T) {
 		}
 		texts = append(texts, text)
 	}
+	texts = append(texts, "हिन्दी भाषा बहुत [MASK] है", "the cafe\u0301 and others")
 	list, _ := json.Marshal(texts)
 	// Each script gives what the text is after the presses.
 	presses := []struct{ text, script, want string }{
@@ -115,6 +117,12 @@ func TestPageBlanks(t *testing.T) {
 			"He or he and [MASK=x]"},
 		{"[MASK=who] and [MASK=who]", `showAlone({alone: [[{text: "he", probability: 1}], [{text: "he", probability: 1}]]});
 			document.querySelectorAll(".bar")[1].click()`, "he and he"},
+		{"the [MASK~^(cat|dog)$] sat", `keep("the cat sat", [[4, 7]], 0); word(1)`, "the [MASK~^(cat|dog)$] sat"},
+		{"[MASK=x] or [MASK=x]", `keep("he or he", [[0, 2], [6, 8]], 0); word(0); word(2)`, "[MASK=x] or [MASK=x]"},
+		{"a [MASK:2] b", `keep("a new york b", [[2, 10]], 0); word(2)`, "a [MASK:2] b"},
+		{"a [MASK:2] b", `keep("a new york b", [[2, 10]], 0); word(1); word(1)`, "a new york b"},
+		{"the cafe\u0301 sat", `word(1)`, "the [MASK] sat"},
+		{"हिन्दी भाषा", `word(1)`, "हिन्दी [MASK]"},
 	}
 	const steps = `
 		var word = i => document.querySelectorAll("#words button")[i].click();
@@ -124,11 +132,17 @@ func TestPageBlanks(t *testing.T) {
 		};
 		var type = text => { field.value = text; kept.clear(); showWords(); };`
 	var found [][][2]int
+	var parted [][]string
+	var named []string
 	var sections int
 	do := chromedp.Tasks{chromedp.Navigate(url), chromedp.Evaluate(steps, nil), chromedp.Evaluate(string(list)+`.map(text => {
 		type(text);
 		return pieces().filter(p => p.blank).map(p => [p.at, p.at + p.text.length]);
-	})`, &found)}
+	})`, &found), chromedp.Evaluate(string(list)+`.map(text => {
+		type(text);
+		return pieces().filter(p => !p.blank).map(p => p.text);
+	})`, &parted), chromedp.Evaluate(`type("a [MASK] b [MASK] c"); toggle(0);
+		[...document.querySelectorAll("#words button")].map(b => b.getAttribute("aria-label"))`, &named)}
 	got := make([]string, len(presses))
 	for i, p := range presses {
 		text, _ := json.Marshal(p.text)
@@ -140,17 +154,83 @@ func TestPageBlanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, text := range texts {
-		if want := tokenize.BlankSpans(text, ""); !slices.Equal(found[i], want) {
+		want := tokenize.BlankSpans(text, "")
+		for i := range want { // the page counts in UTF-16
+			for end := range want[i] {
+				want[i][end] = len(utf16.Encode([]rune(text[:want[i][end]])))
+			}
+		}
+		if !slices.Equal(found[i], want) {
 			t.Errorf("%q has its blanks at %v, on the page at %v", text, want, found[i])
 		}
+	}
+	for i, text := range texts {
+		want := []string{}
+		for _, span := range tokenize.WordSpans(text, "") {
+			want = append(want, text[span[0]:span[1]])
+		}
+		if !slices.Equal(parted[i], want) {
+			t.Errorf("%q has the words %q, on the page %q", text, want, parted[i])
+		}
+	}
+	if want := []string{"blank 1, press for a word", "blank 2, press for a word", "b, press for a blank",
+		"blank 3, press for a word", "c, press for a blank"}; !slices.Equal(named, want) {
+		t.Errorf("the words are called %q", named)
 	}
 	for i, p := range presses {
 		if got[i] != p.want {
 			t.Errorf("%q is %q after %s, want %q", p.text, got[i], p.script, p.want)
 		}
 	}
-	if sections != 4 {
-		t.Errorf("/docs of a server with a token has %d sections, want 4", sections)
+	if sections != 6 {
+		t.Errorf("/docs of a server with a token has %d sections, want 6", sections)
+	}
+}
+
+// An input method composes a word over several keys. Neither its Enter nor a pause
+// sends half a word, and the word's end does.
+func TestPageComposes(t *testing.T) {
+	ctx := browser(t)
+	url := start(t, nil)
+	var taken, early bool
+	key := func(more string) string {
+		return `field.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", cancelable: true, bubbles: true` + more + `}))`
+	}
+	err := chromedp.Run(ctx, chromedp.Navigate(url), until(done), chromedp.Evaluate(`say("");
+		field.dispatchEvent(new CompositionEvent("compositionstart")); field.value = "nih [MASK]";
+		field.dispatchEvent(new InputEvent("input", {isComposing: true}));`+
+		key(", isComposing: true")+" && "+key(", keyCode: 229"), &taken),
+		chromedp.Sleep(time.Second), chromedp.Evaluate(`$("state").textContent !== ""`, &early),
+		chromedp.Evaluate(`field.value = "he had [MASK] me"; field.dispatchEvent(new CompositionEvent("compositionend")); true`,
+			nil),
+		until(done))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !taken || early {
+		t.Errorf("Enter is left to the input method: %v; half a word is sent: %v", taken, early)
+	}
+}
+
+// A copied text is announced, the name of a button has its text, and bars have
+// one scale, which is named.
+func TestPageTells(t *testing.T) {
+	ctx := browser(t)
+	url := start(t, nil)
+	var name, scale string
+	var widths []string
+	err := chromedp.Run(ctx, chromedp.Navigate(url), until(done),
+		chromedp.Evaluate(`$("copy").getAttribute("aria-label")`, &name),
+		chromedp.Evaluate(`showAlone({alone: [[{text: "a", probability: 0.8}], [{text: "b", probability: 0.4}]]});
+			[...document.querySelectorAll(".bar i")].map(i => i.style.width)`, &widths),
+		chromedp.Evaluate(`$("scale").textContent`, &scale),
+		chromedp.Click("#copy", chromedp.ByID), until(`$("state").textContent === "copied"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(name, "Copy text") || !slices.Equal(widths, []string{"100%", "50%"}) ||
+		scale != "A full bar is 80.0 %." {
+		t.Errorf("the button is called %q; bars are %q wide, %q", name, widths, scale)
 	}
 }
 

@@ -86,6 +86,7 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 	if err != nil {
 		return nil, err
 	}
+	e := effort{bytes: sizeOfGap}
 	err = s.read(ctx, len(q.Text), func() error {
 		encoding, err := f.Plain(q.Text)
 		if err != nil {
@@ -96,13 +97,15 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 			return unfit("%d tokens may need %d model rows, and this server takes %d: split the text",
 				len(encoding.IDs), 2*len(encoding.IDs), s.Limits.Rows)
 		}
+		tokens := 2 * float64(len(encoding.IDs)) * float64(len(encoding.IDs))
+		e.add(f, tokens, tokens)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := &gapsOutput{}
-	err = s.work(ctx, sizeOfGap, func(ctx context.Context) error {
+	err = s.work(ctx, e, func(ctx context.Context) error {
 		out.Body, err = f.Gaps(ctx, infill.GapsRequest{Text: q.Text, Every: q.Every, Part: q.Pos, Words: q.Words,
 			Options: q.Options, Below: q.Below, Clear: q.Clear, Seed: infill.Seed(q.Seed)})
 		return err

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,48 @@ func TestLongTextsAreReadInTurns(t *testing.T) {
 		if err := s.read(t.Context(), longTexts, func() error { return nil }); err != nil ||
 			time.Since(began) != 15*time.Second {
 			t.Errorf("a long text that waits: %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// As many large requests run at once as can end in time: all of them where time
+// has no end, as by a pipe, and as many as processors while the speed is unknown.
+func TestTurnsByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name string
+			time time.Duration
+			e    effort
+			want int
+		}{
+			{"12 s of each in 60 s", time.Minute, effort{seconds: 12}, 2},
+			{"4 s of each in 60 s", time.Minute, effort{seconds: 4}, 7},
+			{"more than there is time", time.Minute, effort{seconds: 1000}, 1},
+			{"unknown", time.Minute, effort{seconds: 1000, unknown: true}, runtime.GOMAXPROCS(0)},
+			{"without end", 1e6 * time.Hour, effort{seconds: 1000}, 48},
+			{"unknown, without end", 1e6 * time.Hour, effort{seconds: 1000, unknown: true}, 48},
+		} {
+			limits := DefaultLimits()
+			limits.Time = c.time
+			limits.Wait = time.Second
+			s := &Server{Options: Options{Limits: limits}, turns: newTurns(limits)}
+			running := 0
+			for range 100 {
+				leave, err := s.turn(t.Context(), c.e)
+				var full *Problem
+				if errors.As(err, &full) {
+					want := int(min(c.e.seconds, c.time.Seconds()))
+					if full.status != 429 || full.retry != want {
+						t.Errorf("%s: %d, again after %d s, want %d", c.name, full.status, full.retry, want)
+					}
+					break
+				}
+				defer leave()
+				running++
+			}
+			if running != min(c.want, 48) {
+				t.Errorf("%s: %d run at once, want %d", c.name, running, c.want)
+			}
 		}
 	})
 }

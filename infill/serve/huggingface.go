@@ -120,6 +120,7 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 		return nil, unfit("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)
 	}
 	plans := make([]*infill.Plan, len(texts))
+	var e effort
 	size := 0.0
 	slots := 0
 	err = s.read(ctx, len(strings.Join(texts, "")), func() error {
@@ -129,6 +130,8 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 				return err
 			}
 			plans[i] = p
+			tokens := float64(len(p.Template().IDs)) // of its one row
+			e.add(f, tokens, tokens)
 			slots = max(slots, p.Slots())
 			size += float64(p.Slots()) * float64(top) * (float64(len(text)) + 100)
 		}
@@ -138,7 +141,8 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 		return nil, err
 	}
 	logits := 4 * float64(slots) * float64(f.Tokenizer().VocabularySize())
-	found, err := answers(ctx, s, len(texts), textsAtOnce, together(logits, len(texts))+size,
+	e.bytes = together(logits, len(texts)) + size
+	found, err := answers(ctx, s, len(texts), textsAtOnce, e,
 		func(ctx context.Context, i int) (any, error) { return candidates(ctx, f, plans[i], targets, top) })
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -109,7 +110,7 @@ func (fillRequest) Schema(r huma.Registry) *huma.Schema {
 }
 
 type fillInput struct {
-	Accept  string `header:"Accept" doc:"text/event-stream sends what is known while it sharpens: events progress, then result or error."`
+	Accept  string `header:"Accept" doc:"If text/event-stream weighs more than application/json, what is known comes while it sharpens: events progress, then result or error."`
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -146,7 +147,7 @@ func (s *Server) operation(o huma.Operation) huma.Operation {
 		o.Security = []map[string][]string{{"token": {}}}
 	}
 	if o.Method == http.MethodPost {
-		o.Errors = []int{400, 401, 404, 413, 415, 422, 429, 500, 503}
+		o.Errors = []int{400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503}
 	}
 	return o
 }
@@ -174,32 +175,37 @@ func (s *Server) registerNative(api huma.API) {
 	s.registerGaps(api)
 }
 
-// plans parses and checks requests without running a model. bytes is the memory
-// that the plans may need at once.
-func (s *Server) plans(requests []fillRequest) (plans []planned, bytes float64, err error) {
+// plans parses and checks requests without running a model. e is what the plans
+// need together.
+func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
-		return nil, 0, err
+		return nil, e, err
 	}
 	size := 0.0
+	bytes := 0.0
 	for i, q := range requests {
 		p, held, err := s.plan(q)
 		if err != nil {
 			if len(requests) > 1 {
 				err = fmt.Errorf("text %d: %w", i+1, err)
 			}
-			return nil, 0, err
+			return nil, e, err
 		}
 		plans = append(plans, p)
 		bytes = max(bytes, held)
-		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan.Request.Template)
+		likely, most := p.plan.Effort()
+		e.add(p.filler, likely, most)
+		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan)
 	}
-	return plans, together(bytes, len(plans)), s.checkAnswer(size)
+	e.bytes = together(bytes, len(plans))
+	return plans, e, s.checkAnswer(size)
 }
 
-// planned is a plan with the id of its request.
+// planned is a plan with the id of its request, and with the filler of its model.
 type planned struct {
-	plan *infill.Plan
-	id   json.RawMessage
+	plan   *infill.Plan
+	id     json.RawMessage
+	filler *infill.Filler
 }
 
 // plan parses and checks a request. It also returns the bytes of memory that
@@ -232,12 +238,16 @@ func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 		r.Seed = seed
 	}
 	p.id = record.ID
+	p.filler = f
 	p.plan, bytes, err = s.check(f, r)
 	return p, bytes, err
 }
 
-// sizeOfFill estimates how many bytes an answer needs for one fill of a template.
-func sizeOfFill(template string) float64 { return float64(len(template)) + 400 }
+// sizeOfFill estimates how many bytes an answer needs for one fill of a plan, and
+// for one value of each blank by itself.
+func sizeOfFill(p *infill.Plan) float64 {
+	return float64(len(p.Request.Template)) + 400 + 100*float64(len(p.Template().Blanks))
+}
 
 // checkAnswer returns an error if size, the largest number of bytes that an
 // answer may have, exceeds the limit. Even a short request can ask for many
@@ -283,7 +293,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 		return nil, 0, unfit("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples "+
 			"or steps, or a smaller budget", rows, l.Rows)
 	}
-	return p, bytes + float64(p.Request.Top)*sizeOfFill(r.Template), nil
+	return p, bytes + float64(p.Request.Top)*sizeOfFill(p), nil
 }
 
 // bound checks the method of a request against the limits. It bounds the rows of a
@@ -358,23 +368,23 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		size += q.size
 	}
 	var plans []planned
-	var bytes float64
+	var e effort
 	err = s.read(ctx, size, func() (err error) {
-		plans, bytes, err = s.plans(requests.items)
+		plans, e, err = s.plans(requests.items)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(in.Accept, "text/event-stream") {
+	if wantsEvents(in.Accept) {
 		if len(plans) > 1 || requests.list {
 			return nil, unfit("events are of one text: send an object, not a list")
 		}
-		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], bytes) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], e) }}, nil
 	}
-	results, err := answers(ctx, s, len(plans), textsAtOnce, bytes,
+	results, err := answers(ctx, s, len(plans), textsAtOnce, e,
 		func(ctx context.Context, i int) (object.Identified, error) {
-			result, err := plans[i].plan.Fill(ctx, nil)
+			result, err := filled(ctx, plans[i].plan, nil)
 			return object.Identified{ID: plans[i].id, Value: result}, err
 		})
 	if err != nil {
@@ -394,16 +404,22 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 // fill the model's calls.
 const textsAtOnce = 16
 
-// answers waits until the request has its bytes of memory. Then it calls do for
-// each of n texts, width of them at once.
-func answers[T any](ctx context.Context, s *Server, n, width int, bytes float64,
+// answers waits as work does. Then it calls do for each of n texts, width of
+// them at once. If the time ends when each text has an answer, all is well.
+func answers[T any](ctx context.Context, s *Server, n, width int, e effort,
 	do func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	list := make([]T, n)
-	err := s.work(ctx, bytes, func(ctx context.Context) error {
-		return parallel.All(ctx, width, n, func(ctx context.Context, i int) (err error) {
+	answered := make([]bool, n)
+	err := s.work(ctx, e, func(ctx context.Context) error {
+		err := parallel.All(ctx, width, n, func(ctx context.Context, i int) (err error) {
 			list[i], err = do(ctx, i)
+			answered[i] = err == nil
 			return err
 		})
+		if errors.Is(context.Cause(ctx), errOutOfTime) && !slices.Contains(answered, false) {
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -427,7 +443,7 @@ const heartbeat = 200 * time.Millisecond
 const unread = 10 * time.Second
 
 // stream sends the progress and the result of a fill as server-sent events.
-func (s *Server) stream(c huma.Context, p planned, bytes float64) {
+func (s *Server) stream(c huma.Context, p planned, e effort) {
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(c.Context())
@@ -458,8 +474,8 @@ func (s *Server) stream(c huma.Context, p planned, bytes float64) {
 	}
 	var result *infill.Result
 	var next time.Time
-	err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
-		result, err = p.plan.Fill(ctx, func(at infill.Progress) {
+	err := s.work(ctx, e, func(ctx context.Context) (err error) {
+		result, err = filled(ctx, p.plan, func(at infill.Progress) {
 			began := time.Now()
 			if began.Before(next) {
 				return
@@ -525,6 +541,7 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 	}
 	size := 0
 	longest := 0
+	var e effort
 	for _, text := range texts {
 		size += len(text)
 		longest = max(longest, len(text))
@@ -536,9 +553,14 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 				err = unfit("%d tokens, each of which needs a model row, this server takes %d a text: split the text",
 					len(encoding.IDs)-2, s.Limits.Rows)
 			}
-			if err != nil {
-				return fmt.Errorf("text %d: %w", i+1, err)
+			if err != nil && len(texts) > 1 {
+				err = fmt.Errorf("text %d: %w", i+1, err)
 			}
+			if err != nil {
+				return err
+			}
+			tokens := float64(len(encoding.IDs)) * float64(len(encoding.IDs)) // a row for each token
+			e.add(f, tokens, tokens)
 		}
 		return nil
 	})
@@ -549,9 +571,9 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 	// windows exist at once.
 	const ofByte, ofWindow = 128, 8 << 20
 	width := max(1, min(textsAtOnce, len(texts), longTexts/max(1, longest)))
-	held := ofByte*float64(size) +
+	e.bytes = ofByte*float64(size) +
 		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))
-	return answers(ctx, s, len(texts), width, held, func(ctx context.Context, i int) (*infill.Score, error) {
+	return answers(ctx, s, len(texts), width, e, func(ctx context.Context, i int) (*infill.Score, error) {
 		return f.Score(ctx, infill.ScoreRequest{Text: texts[i], Context: q.Context,
 			Method: infill.ScoreMethod(q.Method)})
 	})

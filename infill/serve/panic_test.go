@@ -150,7 +150,7 @@ func TestPanicOfHandler(t *testing.T) {
 	o, _, logged := panicking(t)
 	s := check.Must(serve.New(o))(t)
 	w := &brokenWriter{ResponseRecorder: httptest.NewRecorder()}
-	s.ServeHTTP(w, httptest.NewRequest("GET", "/health", nil))
+	s.ServeHTTP(w, httptest.NewRequest("GET", "/docs", nil))
 	if w.Code != 500 || !strings.Contains(w.Body.String(), "the server failed at this request") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -162,7 +162,7 @@ func TestPanicOfHandler(t *testing.T) {
 			t.Errorf("recovered %v", value)
 		}
 	}()
-	s.ServeHTTP(abortedWriter{httptest.NewRecorder()}, httptest.NewRequest("GET", "/health", nil))
+	s.ServeHTTP(abortedWriter{httptest.NewRecorder()}, httptest.NewRequest("GET", "/docs", nil))
 }
 
 // An abortedWriter ends the connection as package http asks for it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"infill/internal/object"
@@ -16,6 +17,7 @@ import (
 type Problem struct {
 	Message string `json:"error" doc:"What is wrong, and what to do."`
 	status  int
+	retry   int   // seconds after which the same request may fare better; 0 stands for 1
 	cause   error // written to the server's log only
 }
 
@@ -43,7 +45,7 @@ func (p *Problem) ContentType(string) string { return "application/json" }
 // GetHeaders implements huma.HeadersError.
 func (p *Problem) GetHeaders() http.Header {
 	if p.status == http.StatusTooManyRequests || p.status == http.StatusServiceUnavailable {
-		return http.Header{"Retry-After": {"1"}}
+		return http.Header{"Retry-After": {strconv.Itoa(max(1, p.retry))}}
 	}
 	return nil
 }

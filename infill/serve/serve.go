@@ -61,6 +61,9 @@ func DefaultLimits() Limits {
 // leastMemory is enough memory for a fill of one blank that costs one model row.
 const leastMemory = 256 << 10
 
+// leastTime is enough for a row of the smallest model.
+const leastTime = 10 * time.Millisecond
+
 // Check returns an *infill.OptionError for a limit that is so small that every
 // request would exceed it.
 func (l Limits) Check() error {
@@ -72,10 +75,13 @@ func (l Limits) Check() error {
 			least = leastMemory
 		case "Queue":
 			least = 0
+		case "Time", "Wait":
+			least = int64(leastTime)
 		}
 		if v.Field(i).Int() < least {
+			value := reflect.ValueOf(least).Convert(v.Field(i).Type())
 			return &infill.OptionError{Option: v.Type().Field(i).Tag.Get("flag"),
-				Reason: fmt.Sprintf("the bound is too small for any request: give %d or more", least)}
+				Reason: fmt.Sprintf("the bound is too small for any request: give %v or more", value)}
 		}
 	}
 	return nil
@@ -96,8 +102,8 @@ type Options struct {
 	// allows every name. Hosts keeps pages of other sites from reaching a
 	// server on the loopback by DNS rebinding.
 	Hosts []string
-	// Origin is the only other site whose scripts may read answers; ""
-	// allows no other site.
+	// Origin is the only other site whose scripts may read answers, in a form
+	// that ParseOrigin takes; "" allows no other site.
 	Origin string
 	// Log, if not nil, is called with internal errors of the server, from
 	// several goroutines.
@@ -108,6 +114,7 @@ type Options struct {
 type Server struct {
 	Options
 	gate    *gate
+	turns   *gate // where requests of many rows wait before they come to gate
 	reading *gate // lets only one request at a time read long texts
 	handler http.Handler
 }
@@ -123,9 +130,16 @@ func New(o Options) (*Server, error) {
 	if err := o.Limits.Check(); err != nil {
 		return nil, err
 	}
+	if o.Origin != "" {
+		origin, err := ParseOrigin(o.Origin)
+		if err != nil {
+			return nil, fmt.Errorf("the origin: %w", err)
+		}
+		o.Origin = origin
+	}
 	one := o.Limits
 	one.Requests = 1
-	s := &Server{Options: o, gate: newGate(o.Limits), reading: newGate(one)}
+	s := &Server{Options: o, gate: newGate(o.Limits), turns: newTurns(o.Limits), reading: newGate(one)}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
@@ -142,18 +156,52 @@ func New(o Options) (*Server, error) {
 	api := humago.New(mux, config)
 	s.registerNative(api)
 	s.registerHuggingFace(api)
-	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, "{\"at_work\":%d,\"waiting\":%d}\n", s.gate.inside.Load(), s.gate.waiting.Load())
-	})
+	s.registerHealth(api)
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))
 	mux.Handle("GET /docs", file("text/html; charset=utf-8", docs))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, &Problem{status: http.StatusNotFound,
-			Message: fmt.Sprintf("there is nothing here for %.20s: GET /docs lists what is", r.Method)})
-	})
+	mux.HandleFunc(elsewhere, func(w http.ResponseWriter, r *http.Request) { refuseMethod(mux, w, r) })
 	s.handler = s.guarded(mux)
 	return s, nil
+}
+
+// elsewhere is the pattern of requests that no other pattern matches.
+const elsewhere = "/"
+
+// refuseMethod answers a request for which mux has no handler: 405 with the
+// methods of its path, or 404 where no method has the path.
+func refuseMethod(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	missing := func(method string) bool {
+		_, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL})
+		return pattern == elsewhere
+	}
+	methods := slices.DeleteFunc([]string{http.MethodGet, http.MethodHead, http.MethodPost}, missing)
+	if len(methods) == 0 {
+		writeProblem(w, &Problem{status: http.StatusNotFound,
+			Message: "there is nothing here: GET /docs lists what is"})
+		return
+	}
+	allowed := strings.Join(methods, ", ")
+	w.Header().Set("Allow", allowed)
+	writeProblem(w, &Problem{status: http.StatusMethodNotAllowed,
+		Message: fmt.Sprintf("%.20q is not a method of this path: send %s", r.Method, allowed)})
+}
+
+type healthOutput struct {
+	Body struct {
+		AtWork  int64 `json:"at_work" doc:"Requests that run."`
+		Waiting int64 `json:"waiting" doc:"Requests that wait for their turn."`
+	}
+}
+
+func (s *Server) registerHealth(api huma.API) {
+	huma.Register(api, huma.Operation{OperationID: "health", Method: http.MethodGet, Path: "/health",
+		Summary: "How many requests run and wait; it needs no token", Tags: []string{"infill"}, Errors: []int{403}},
+		func(context.Context, *struct{}) (*healthOutput, error) {
+			answer := &healthOutput{}
+			answer.Body.AtWork = s.gate.inside.Load()
+			answer.Body.Waiting = s.gate.waiting.Load() + s.turns.waiting.Load()
+			return answer, nil
+		})
 }
 
 // ServeHTTP implements http.Handler. A panic ends its own request, not the
@@ -190,7 +238,7 @@ func (s *Server) HTTPServer() *http.Server {
 		Handler:           s,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      s.Limits.Wait + s.Limits.Time + 30*time.Second,
+		WriteTimeout:      2*s.Limits.Wait + s.Limits.Time + 30*time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(complaints{s}, "", 0),
@@ -229,7 +277,8 @@ func file(kind string, content []byte) http.HandlerFunc {
 // open reports whether a request needs no token: a request for a page (/ or
 // /docs), for openapi.json, which the page /docs shows, or for /health.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
+	return slices.Contains([]string{http.MethodGet, http.MethodHead}, r.Method) &&
+		slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
 // guarded checks host, origin, token, content type and length of a request
@@ -271,7 +320,13 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			refuse(http.StatusUnsupportedMediaType, "send JSON, with the header Content-Type: application/json")
 			return
 		}
-		r.Header.Set("Content-Type", "application/json") // huma knows the type only in lower case
+		r.Header.Set("Content-Type", "application/json")                      // huma knows it only in lower case
+		r.Header.Set("Accept", strings.Join(r.Header.Values("Accept"), ", ")) // huma reads only one line of it
+		if len(r.TransferEncoding) > 0 {
+			// Such a request may have had a Content-Length, too, of which package
+			// http does not tell. Then RFC 9112, section 6.1, ends the connection.
+			h.Set("Connection", "close")
+		}
 		coding := r.Header.Get("Content-Encoding")
 		if coding != "" && !strings.EqualFold(coding, "identity") {
 			refuse(http.StatusUnsupportedMediaType,
@@ -327,21 +382,63 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
-// work waits until the request has its bytes of memory, and then runs do
-// within the time limit.
-func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
-	leave, err := s.gate.enter(ctx, bytes)
+// work waits for a turn, if the request needs many rows, and for its memory.
+// Then it runs do within the time limit. A request that turns out to need many
+// rows leaves its place to small ones, and waits for a turn, too.
+func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context) error) error {
+	err := s.gate.fits(e.bytes)
+	if err != nil {
+		return err
+	}
+	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
+	leaveTurn := func() {}
+	if many {
+		leaveTurn, err = s.turn(ctx, e)
+	}
 	if err != nil {
 		return s.problem(ctx, err)
 	}
-	defer leave()
-	// Nobody reads an unfinished result after the client left or the time
-	// limit ended the work.
-	own, done := infill.Unwanted(lm.OneCaller(ctx, bytes > float64(s.gate.share))) // for all of its texts
+	defer func() { leaveTurn() }()
+	leave, err := s.gate.enter(ctx, e.bytes)
+	if err != nil {
+		return s.problem(ctx, err)
+	}
+	defer func() { leave() }()
+	// Nobody reads an unfinished result after the client left.
+	own, done := infill.Unwanted(ctx)
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
+	if many {
+		own = lm.OneCaller(own, true)
+	} else {
+		own = lm.Admitted(own, func(ctx context.Context) (err error) {
+			leave()
+			leave = func() {}
+			turn, err := s.turn(ctx, e)
+			if err != nil {
+				return err
+			}
+			leaveTurn = turn
+			place, err := s.gate.enter(ctx, e.bytes)
+			if err != nil {
+				return err
+			}
+			leave = place
+			return nil
+		})
+	}
 	return s.problem(own, parallel.Safely(func() error { return do(own) }))
+}
+
+// filled fills the blanks of a plan. A result that the end of time has left
+// unfinished is one.
+func filled(ctx context.Context, p *infill.Plan, observe func(infill.Progress)) (*infill.Result, error) {
+	result, err := p.Fill(ctx, observe)
+	if result != nil && errors.Is(context.Cause(ctx), errOutOfTime) {
+		return result, nil
+	}
+	return result, err
 }
 
 // longTexts is the number of bytes from which the texts of a request are read
@@ -362,7 +459,7 @@ func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	return s.problem(ctx, do())
 }
 
-var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
+var errOutOfTime = errors.New("out of time")
 
 // problem turns err into a Problem with a status.
 func (s *Server) problem(ctx context.Context, err error) error {
@@ -372,7 +469,7 @@ func (s *Server) problem(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &own): // err may also say which text is at fault
-		return &Problem{status: own.status, Message: err.Error(), cause: own.cause}
+		return &Problem{status: own.status, Message: err.Error(), retry: own.retry, cause: own.cause}
 	case errors.Is(context.Cause(ctx), errOutOfTime):
 		return &Problem{status: http.StatusServiceUnavailable, Message: "the request took longer than this server " +
 			"allows: ask for less, with fewer blanks, texts or a smaller budget"}

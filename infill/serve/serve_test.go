@@ -219,7 +219,7 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:2]"}`, "5 tokens to fill", 422},
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:1-3]"}`, "6 tokens to fill", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1000}`,
-			"the answer could have 0.416 MB, this server gives 0.1", 422},
+			"the answer could have 0.516 MB, this server gives 0.1", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1001}`, "top: 1001 fills, this server gives 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "samples": 1001}`, "samples: 1001, this server makes 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "samples": 900, "budget": 5800}`, "up to 5800 model rows",
@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "a [MASK]", "model": 5}`, `"model" is not a string`, 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
 		{"/nothing", `{}`, "nothing here", 404},
-		{"/health", `{}`, "nothing here for POST: GET /docs lists what is", 404},
+		{"/health", `{}`, `"POST" is not a method of this path: send GET, HEAD`, 405},
 	} {
 		code, text := ask(t, url+c.path, c.body)
 		problem := decode[map[string]any](t, text)
@@ -605,19 +605,52 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestOutOfTime: at the end of its time a fill gives what it has found, by every
+// method and door. What has found nothing, and what can give no part, gets 503.
 func TestOutOfTime(t *testing.T) {
-	url := start(t, func(o *serve.Options) { o.Limits.Time, o.Limits.Rows = 30*time.Millisecond, 1<<30 })
-	code, text := ask(t, url+"/v1/fill",
-		`{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 5000}`)
-	if code != 503 || !strings.Contains(text, "longer than this server allows") {
-		t.Errorf("%d %s", code, text)
+	f, slow := newFaulty(t, func() error { time.Sleep(60 * time.Millisecond); return context.DeadlineExceeded })
+	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o.Limits.Time = 50 * time.Millisecond
+	url := started(t, o)
+	const three = `"template": "the [MASK] [MASK] on [MASK]"`
+	for _, c := range []struct {
+		name, path, body, accept string
+		call                     int64 // of the model that takes longer than there is time
+		code                     int
+		says                     string
+	}{
+		{"a search", "/v1/fill", `{` + three + `}`, "", 9, 200, "unfinished: interrupted before the proof: nothing left"},
+		{"draws", "/v1/fill", `{` + three + `, "samples": 500, "ban": "cat,dog,rug,ran", "budget": 20000}`, "", 5, 200,
+			" of 500 draws"},
+		{"chains", "/v1/fill", `{` + three + `, "sampler": "gibbs", "samples": 2, "steps": 100}`, "", 30, 200,
+			"these are the likeliest fills met by then"},
+		{"events", "/v1/fill", `{` + three + `}`, "text/event-stream", 9, 200, `"unfinished":true`},
+		{"a list", "/v1/fill", `[{"template": "the [MASK]"}, {` + three + `}]`, "", 10, 200, `"unfinished":true`},
+		{"nothing found", "/v1/fill", `{` + three + `}`, "", 1, 503, "longer than this server allows"},
+		{"no event before", "/v1/fill", `{` + three + `}`, "text/event-stream", 1, 503, "longer than this server allows"},
+		{"masks", "/", `{"inputs": "the [MASK] sat"}`, "", 1, 503, "longer than this server allows"},
+		{"scores", "/v1/score", `{"texts": "the cat sat on the mat"}`, "", 1, 503, "longer than this server allows"},
+	} {
+		slow.calls.Store(0)
+		slow.failAt.Store(c.call)
+		answer, text := post(t, url+c.path, c.body, "Content-Type", "application/json", "Accept", c.accept)
+		if answer.StatusCode != c.code || !strings.Contains(text, c.says) || slow.calls.Load() < c.call {
+			t.Errorf("%s, after %d calls: %d %s, want %d with %q", c.name, slow.calls.Load(), answer.StatusCode, text,
+				c.code, c.says)
+		}
+		if c.code == 503 && answer.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: no Retry-After", c.name)
+		}
 	}
-	// The same where events were asked for, and none was sent.
-	url = start(t, func(o *serve.Options) { o.Limits.Time = time.Nanosecond })
-	answer, text := post(t, url+"/v1/fill", `{"template": "he had [MASK] me"}`, "Content-Type", "application/json",
-		"Accept", "text/event-stream")
-	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "" || !strings.HasPrefix(text, `{"error":`) {
-		t.Errorf("events: %v %s", answer, text)
+	text, failed := tools(t, o)("fill", json.RawMessage(`{"template": "the [MASK]"}`))
+	if failed {
+		t.Errorf("a tool: %s", text)
+	}
+	slow.calls.Store(0)
+	slow.failAt.Store(9)
+	text, failed = tools(t, o)("fill", json.RawMessage(`{`+three+`}`))
+	if failed || !strings.Contains(text, "unfinished: interrupted") {
+		t.Errorf("a tool: %s", text)
 	}
 }
 

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,7 +23,8 @@ func Tools(o Options) (*mcp.Server, error) {
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()},
 		// The tools never change, so clients need not listen for changes.
-		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+			SupportedProtocolVersions: versions()})
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	server.AddTool(&mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
 		OutputSchema: schemaOf[fillAnswer](),
@@ -33,6 +35,12 @@ func Tools(o Options) (*mcp.Server, error) {
 		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its " +
 			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, tool(s, s.scoreTool))
 	return server, nil
+}
+
+// versions returns the versions of the protocol that the server agrees to. One
+// demands that a server answers batches, which the SDK does not.
+func versions() []string {
+	return slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v == "2025-03-26" })
 }
 
 // fillSchema returns the schema of the arguments of the tool fill, the same
@@ -127,7 +135,7 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 	if err != nil {
 		return nil, err
 	}
-	plans, bytes, err := s.plans([]fillRequest{q})
+	plans, e, err := s.plans([]fillRequest{q})
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +143,8 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 		return nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
 			"through this protocol whole"}
 	}
-	found, err := answers(ctx, s, 1, 1, bytes,
-		func(ctx context.Context, _ int) (*infill.Result, error) { return plans[0].plan.Fill(ctx, nil) })
+	found, err := answers(ctx, s, 1, 1, e,
+		func(ctx context.Context, _ int) (*infill.Result, error) { return filled(ctx, plans[0].plan, nil) })
 	if err != nil {
 		return nil, err
 	}

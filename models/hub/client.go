@@ -26,6 +26,7 @@ type client struct {
 
 func newClient(o Options, endpoint *url.URL) *client {
 	o.Progress = cmp.Or[Progress](o.Progress, silent{})
+	o.TokenFrom = cmp.Or(o.TokenFrom, tokenVariable)
 	o.Attempts = cmp.Or(max(o.Attempts, 0), 5)
 	o.WaitMin = cmp.Or(max(o.WaitMin, 0), time.Second)
 	o.Stall = cmp.Or(max(o.Stall, 0), time.Minute)
@@ -191,9 +192,11 @@ func (c *client) refusal(response *http.Response) error {
 		message = fmt.Sprintf("there is no such model, or it is private (401): check the name, or set %s to a token "+
 			"that may read it", tokenVariable)
 	case status == http.StatusUnauthorized:
-		message = "the hub does not accept the token (401): check " + tokenVariable + ", and the name of the model"
+		message = "the hub does not accept the token (401): check " + c.TokenFrom + ", and the name of the model"
+	case status == http.StatusForbidden && c.Token != "":
+		message = "the hub refuses access (403): the token in " + c.TokenFrom + " may not read this model"
 	case status == http.StatusForbidden:
-		message = "the hub refuses access (403): the token in " + tokenVariable + " may not read this model"
+		message = "the hub refuses access (403): set " + tokenVariable + " to a token that may read this model"
 	case status == http.StatusNotFound:
 		message = "the hub has no such model or file (404): check the name on " + c.endpoint.Redacted()
 	case status == http.StatusTooManyRequests && wait > 0:

@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,8 +41,11 @@ const (
 type Options struct {
 	Endpoint string // address of a mirror; "" for the public hub
 	Token    string // for private and gated models; sent to Endpoint only, never to a server that it redirects to
-	Offline  bool   // whether to use only files that are already stored
-	Progress Progress
+	// TokenFrom names the variable or the file that has the token.
+	TokenFrom string
+	Offline   bool   // whether to use only files that are already stored
+	Cache     string // folder in which the hub's own clients keep models, of which files are copied; "" for none
+	Progress  Progress
 
 	Attempts int           // attempts in a row without progress before giving up; default 5
 	WaitMin  time.Duration // wait before the second attempt, doubled for each further one; default 1 s
@@ -50,22 +54,40 @@ type Options struct {
 	Stall time.Duration
 }
 
-// FromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file in which the hub's
-// command line stores the token) and HF_HUB_OFFLINE, as the hub's own clients
-// do.
+// FromEnvironment reads the variables and the files that the hub's own clients
+// read, in their order.
 func FromEnvironment() Options {
-	o := Options{Endpoint: os.Getenv(endpointVariable), Token: strings.TrimSpace(os.Getenv(tokenVariable))}
-	switch strings.ToLower(os.Getenv("HF_HUB_OFFLINE")) {
-	case "1", "true", "yes", "on":
-		o.Offline = true
+	home, _ := os.UserHomeDir() // without one, its files are not there
+	caches := cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache"))
+	root := cmp.Or(os.Getenv("HF_HOME"), filepath.Join(caches, "huggingface"))
+	o := Options{
+		Endpoint: os.Getenv(endpointVariable),
+		Offline:  isTrue(cmp.Or(os.Getenv("HF_HUB_OFFLINE"), os.Getenv("TRANSFORMERS_OFFLINE"))),
+		Cache: cmp.Or(os.Getenv("HF_HUB_CACHE"), os.Getenv("HUGGINGFACE_HUB_CACHE"),
+			filepath.Join(root, "hub")),
 	}
-	if o.Token == "" { // without a readable file, there is no token
-		home, _ := os.UserHomeDir()
-		home = cmp.Or(os.Getenv("HF_HOME"), filepath.Join(home, ".cache", "huggingface"))
-		content, _ := os.ReadFile(cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(home, "token")))
-		o.Token = strings.TrimSpace(string(content))
+	if isTrue(os.Getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
+		return o
+	}
+	for _, name := range []string{tokenVariable, "HUGGING_FACE_HUB_TOKEN"} {
+		o.Token = strings.TrimSpace(os.Getenv(name))
+		o.TokenFrom = name
+		if o.Token != "" {
+			return o
+		}
+	}
+	o.TokenFrom = cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(root, "token"))
+	content, _ := os.ReadFile(o.TokenFrom) // without a readable file, there is no token
+	o.Token = strings.TrimSpace(string(content))
+	if o.Token == "" {
+		o.TokenFrom = ""
 	}
 	return o
+}
+
+// isTrue reads a variable as the hub's own clients do.
+func isTrue(value string) bool {
+	return slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(value))
 }
 
 // Progress observes downloads. All calls come from one goroutine.
@@ -97,8 +119,8 @@ type Repository struct {
 	Files   []File
 
 	client *client
-	name   string
-	stem   string // address of a file, up to its name
+	stem   string   // address of a file, up to its name
+	cached []string // folders of the hub's own clients that may have the files
 }
 
 // File is one file of a repository.
@@ -125,9 +147,15 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 		return nil, fmt.Errorf("%s=%.100q is not the address of a hub: it must begin with https:// or http://",
 			endpointVariable, o.Endpoint)
 	}
-	r := &Repository{client: newClient(o, endpoint), Address: endpoint.Redacted() + "/" + name, name: name}
+	r := &Repository{client: newClient(o, endpoint), Address: endpoint.Redacted() + "/" + name}
 	r.client.repository = r.Address
-	content, err := r.client.list(ctx, base+"/api/models/"+name+"/revision/"+url.PathEscape(revision)+"?blobs=true")
+	// A client of package http would call such a token a failure of the network.
+	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("the token in %s has a space, a control character or a letter outside ASCII: it is one "+
+			"word, such as hf_abc", r.client.TokenFrom)
+	}
+	content, err := r.client.listAnyway(ctx, base+"/api/models/"+name+"/revision/"+url.PathEscape(revision)+
+		"?blobs=true")
 	var failed *failure
 	switch {
 	case errors.As(err, &failed) && failed.status == http.StatusNotFound:
@@ -139,6 +167,7 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 		return nil, err
 	}
 	var answer struct {
+		ID       string   `json:"id"`
 		Commit   string   `json:"sha"`
 		Files    []File   `json:"siblings"`
 		Tags     []string `json:"tags"`
@@ -156,6 +185,17 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 	r.Commit = answer.Commit
 	r.Files = answer.Files
 	r.Licence = licence(answer.CardData.Licence, answer.Tags)
+	for _, known := range []string{name, answer.ID} {
+		if o.Cache != "" && fullName.MatchString(known) {
+			r.cached = append(r.cached, filepath.Join(o.Cache, "models--"+strings.ReplaceAll(known, "/", "--"),
+				"snapshots", r.Commit))
+		}
+	}
+	if fullName.MatchString(answer.ID) { // the hub has moved the model, or has completed a short name
+		name = answer.ID
+		r.Address = endpoint.Redacted() + "/" + name
+		r.client.repository = r.Address
+	}
 	r.stem = base + "/" + name + "/resolve/" + r.Commit + "/"
 	for i, f := range r.Files {
 		if f.Large != nil {
@@ -163,6 +203,27 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 		}
 	}
 	return r, nil
+}
+
+// fullName is the form of the hub's own names of models.
+var fullName = regexp.MustCompile(`^[\w-][\w.-]*(/[\w-][\w.-]*)?$`)
+
+// listAnyway is list. The hub refuses a token that has expired for public
+// models, too, which it lists without one.
+func (c *client) listAnyway(ctx context.Context, address string) ([]byte, error) {
+	content, err := c.list(ctx, address)
+	var failed *failure
+	if !errors.As(err, &failed) || failed.status != http.StatusUnauthorized || c.Token == "" {
+		return content, err
+	}
+	c.Progress.Waiting(fmt.Errorf("%s does not accept the token in %s and is asked without one", c.endpoint.Host,
+		c.TokenFrom), 0)
+	c.Token = ""
+	content, without := c.list(ctx, address)
+	if errors.As(without, &failed) && failed.status == http.StatusUnauthorized {
+		return nil, err
+	}
+	return content, without
 }
 
 // list reads the answer about a repository. The whole answer must arrive within
@@ -211,6 +272,7 @@ func (r *Repository) Find(name string) (File, bool) {
 // long, it reports progress.
 func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error {
 	at := filepath.Join(dir, f.Name)
+	r.copyCached(f, at)
 	r.client.begun = true
 	r.client.Progress.Begin(f.Name, min(f.Size, max(sizeOf(at), sizeOf(at+partSuffix))), f.Size)
 	return r.Fetch(ctx, f, dir)
@@ -233,11 +295,45 @@ func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 		d.sum = f.Blob
 		d.prefix = fmt.Sprintf("blob %d\x00", f.Size)
 	}
+	r.copyCached(f, d.path)
 	if d.hash == nil {
 		return fmt.Errorf("%s: the hub lists no checksum, so what it sends could not be verified; set %s to another "+
 			"mirror", f.Name, endpointVariable)
 	}
 	return d.run(ctx)
+}
+
+// copyCached copies a file that one of the hub's own clients has fetched, as if
+// a download had broken off after its last byte. A copy that fails is the
+// beginning of a download. The download checks the content.
+func (r *Repository) copyCached(f File, at string) {
+	if sizeOf(at) > 0 || sizeOf(at+partSuffix) > 0 {
+		return
+	}
+	for _, folder := range r.cached {
+		from := filepath.Join(folder, f.Name)
+		if sizeOf(from) != f.Size {
+			continue
+		}
+		err := copyFile(from, at+partSuffix)
+		if err == nil {
+			return
+		}
+	}
+}
+
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Sync(), target.Close())
 }
 
 func isHex(s string, digits int) bool {

@@ -6,8 +6,15 @@
 'he had forgotten me'
 """
 
+import importlib.metadata
+
 from ._client import Infill, pipeline
 from ._process import InfillError
 from ._results import Exercise, Fill, Pair, Result, Score, Table
 
-__all__ = ["Exercise", "Fill", "Infill", "InfillError", "Pair", "Result", "Score", "Table", "pipeline"]
+try:
+    __version__ = importlib.metadata.version("infill")
+except importlib.metadata.PackageNotFoundError:  # run from the source
+    __version__ = "unknown"
+
+__all__ = ["Exercise", "Fill", "Infill", "InfillError", "Pair", "Result", "Score", "Table", "__version__", "pipeline"]

@@ -7,9 +7,10 @@ import os
 import sys
 import time
 import types
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from ._process import InfillError, Process, ProgramEnded, program
 from ._results import Exercise, Pair, Result, Score
@@ -54,13 +55,24 @@ class Infill:
     @overload
     def fill(self, template: str, *, progress: bool | None = None, **options: Any) -> Result: ...
     @overload
-    def fill(self, template: Iterable[str], *, progress: bool | None = None, **options: Any) -> list[Result]: ...
-    def fill(self, template: str | Iterable[str], *, progress: bool | None = None, **options: Any) -> Result | list[Result]:
+    def fill(
+        self, template: Iterable[str], *, progress: bool | None = None, errors: Literal["raise"] = "raise", **options: Any
+    ) -> list[Result]: ...
+    @overload
+    def fill(
+        self, template: Iterable[str], *, progress: bool | None = None, errors: Literal["keep"], **options: Any
+    ) -> list[Result | InfillError]: ...
+    def fill(
+        self, template: str | Iterable[str], *, progress: bool | None = None, errors: str = "raise", **options: Any
+    ) -> Any:
         """Fill the blanks of a template, or of each of several.
 
+        Of several, one that is wrong is an error that names it. With errors="keep", the
+        error stands in its place, and the others are filled.
+
         Options are those of the command, with underscores: top, slot, ban, pos, blank,
-        order, budget, samples, seed, sampler, steps, ... slot takes a dictionary,
-        {1: ["red", "green"]}.
+        order, budget, samples, seed, sampler, steps, ... slot takes a list for every
+        blank, or a dictionary, {1: ["red", "green"]}.
         """
         if isinstance(options.get("slot"), Mapping):
             options["slot"] = {str(blank): words for blank, words in options["slot"].items()}
@@ -68,9 +80,9 @@ class Infill:
             if isinstance(value, float) and value.is_integer():
                 options[name] = int(value)  # budget=1e4
         if isinstance(template, str):
-            return Result(self._process.ask("/v1/fill", {"template": template, **options}))
+            return _read(Result, self._process.ask("/v1/fill", {"template": template, **options}))
         bodies = [{"template": text, **options} for text in _texts(template)]
-        return self._each("/v1/fill", bodies, Result, progress)
+        return self._each("/v1/fill", bodies, Result, progress, keep=_keeps(errors))
 
     def fill_mask(
         self, inputs: str | Iterable[str], *, top_k: int = 5, targets: str | Iterable[str] | None = None
@@ -99,16 +111,23 @@ class Infill:
     ) -> Score: ...
     @overload
     def score(
-        self, text: Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None
+        self, text: Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None, errors: Literal["raise"] = "raise"
     ) -> list[Score]: ...
+    @overload
     def score(
-        self, text: str | Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None
-    ) -> Score | list[Score]:
+        self, text: Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None, errors: Literal["keep"]
+    ) -> list[Score | InfillError]: ...
+    def score(
+        self, text: str | Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None, errors: str = "raise"
+    ) -> Any:
         """
-        Rate texts by their pseudo-log-likelihood. context stands before each text, and is not scored.
+        Rate texts by their pseudo-log-likelihood.
+
+        context stands before each text, and is not scored. For errors see fill.
         """
+        keep = _keeps(errors) and not isinstance(text, str)
         bodies = [{"texts": [t], "method": method, "context": context} for t in _texts(text)]
-        scores = self._each("/v1/score", bodies, _score, progress)
+        scores = self._each("/v1/score", bodies, _score, progress, keep=keep)
         return scores[0] if isinstance(text, str) else scores
 
     def score_pairs(
@@ -171,21 +190,30 @@ class Infill:
         read: Callable[[Any], T],
         progress: bool | None,
         name: Callable[[int], str] = lambda i: f"item {i}",
+        keep: bool = False,
     ) -> list[T]:
-        """Send many requests, some at once, and give the answers in their order."""
-        answers: list[T] = []
+        """Send many requests, some at once, and give the answers in their order.
+
+        If keep is true, an error of one stands in its place.
+        """
+        answers: list[Any] = []
         sent: list[Future[Any]] = []
         bar = _Bar(len(bodies), progress)
         try:
             for i in range(len(bodies)):
                 while len(sent) < min(len(bodies), i + _AT_ONCE):
                     sent.append(self._process.send(path, bodies[len(sent)]))
+                answer: Any
                 try:
-                    answer = sent[i].result()
+                    answer = _read(read, self._answer(sent[i], path, bodies[i]))
                 except ProgramEnded:
-                    answer = self._process.ask(path, bodies[i])
+                    raise
+                except InfillError as error:
+                    if not keep:
+                        raise
+                    answer = type(error)(f"{name(i)}: {error}")
                 sent[i] = Future()  # the answer is kept once
-                answers.append(read(answer))
+                answers.append(answer)
                 bar.tell(i + 1)
         except BaseException as error:
             failed = isinstance(error, InfillError)
@@ -199,7 +227,29 @@ class Infill:
         return answers
 
 
+    def _answer(self, sent: Future[Any], path: str, body: dict[str, Any]) -> Any:
+        """Return an answer, asked for once more if the program ended."""
+        try:
+            return sent.result()
+        except ProgramEnded:
+            return self._process.ask(path, body)
+
+
 _program = program
+
+
+def _keeps(errors: str) -> bool:
+    if errors not in ("raise", "keep"):
+        raise ValueError(f"errors: {errors!r} is not one of raise, keep")
+    return errors == "keep"
+
+
+def _read(read: Callable[[Any], T], answer: Any) -> T:
+    """Read an answer; one of another form is the program's fault."""
+    try:
+        return read(answer)
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise InfillError(f"the program's answer cannot be read: {answer!r:.80} ({error!r})") from None
 
 
 def _texts(texts: Any, of: str = "item") -> list[str]:
@@ -285,12 +335,26 @@ def pipeline(
     batch_size: int | None = None,
     num_workers: int | None = None,
     tokenizer_kwargs: Mapping[str, Any] | None = None,
+    revision: str | None = None,
+    dtype: Any = None,
+    torch_dtype: Any = None,
+    use_fast: bool | None = None,
     **options: Any,
 ) -> _FillMask:
     """Stand in for transformers.pipeline("fill-mask", ...).
 
-    batch_size and num_workers change nothing: the program chooses its own.
+    batch_size, num_workers and use_fast change nothing: the program chooses its own.
+    Numbers are computed in float32, so that dtype can be nothing else.
     """
     if task != "fill-mask":
         raise ValueError(f"the task {task!r} is not here: only fill-mask")
+    if torch_dtype is not None:
+        warnings.warn("torch_dtype is deprecated: write dtype", FutureWarning, stacklevel=2)
+    for kind in (dtype, torch_dtype):
+        if kind is not None and str(kind).removeprefix("torch.") not in ("auto", "float32", "float"):
+            raise ValueError(f"dtype: {kind} is not here: numbers are computed in float32")
+    if revision is not None:
+        if model is None or os.path.isdir(model):
+            raise ValueError("revision: it is for the name of a model, not for a folder or the default")
+        model = f"{os.fspath(model)}@{revision}"
     return _FillMask(Infill(model, device=device, **options), top_k, targets, tokenizer_kwargs)

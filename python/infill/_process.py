@@ -222,21 +222,25 @@ class _Child:
                 for line in lines:
                     try:
                         self._take(json.loads(line))
-                    except (ValueError, KeyError, TypeError):
+                    except (ValueError, KeyError, TypeError, AttributeError):
                         if line.endswith(b"\n"):  # else it was killed while it wrote
                             broken = f"the program wrote what is no answer: {line[:80]!r}"
                         break
         except Exception as error:
             broken = f"the answer cannot be read: {error!r}"
-        if broken:
+        try:
+            code = self._program.wait(0 if broken else 1)
+        except subprocess.TimeoutExpired:  # it lives, and will answer no more
+            broken = broken or "the program closed its output"
             self._program.kill()
-        code = self._program.wait()
+            code = self._program.wait()
         self._listener.join(1)
         self.fail(ProgramEnded(broken or self._reason(code) or f"the program ended with exit code {code}"))
 
     def _take(self, answer: dict[str, Any]) -> None:
         body, status, number = answer["body"], answer["status"], answer["id"]
-        message = body.get("error", body) if isinstance(body, dict) else body
+        message = str(body.get("error", body) if isinstance(body, dict) else body)
+        message = message.replace("POST /v1/fill", "Infill.fill")
         if status == 500:  # as for strangers, who may not know; standard error says why
             time.sleep(0.1)
             message = f"{message}: {self._told[-1].removeprefix('infill: warning: ')}" if self._told else message
@@ -246,6 +250,8 @@ class _Child:
             return
         with self._lock:
             future = self._waiting.pop(number, None)
+            if future is None and self.ended is None:
+                raise KeyError(number)  # nobody has asked this
         if future is not None and status == 200:
             future.set_result(body)
         elif future is not None:

@@ -74,6 +74,8 @@ class Result(Table, Sequence[Fill]):
         self.entropy: list[float | None] = raw["entropy"]
         """Of what the model expects in each blank, in bits; None for a blank of several tokens."""
         self.warnings: list[str] = raw.get("warnings", [])
+        self.signature: str = raw.get("signature", "")
+        """All that the numbers depend on, to be cited with them."""
         self._fills = [
             Fill(
                 f["text"],

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import importlib.metadata
 import json
 import math
 import multiprocessing
@@ -121,6 +122,48 @@ def test_pandas(m):
     pandas = pytest.importorskip("pandas")
     frame = m.fill("a [MASK] house", top=2).to_pandas()
     assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == ["text", "probability", "log_likelihood", "blank_1"]
+
+
+def test_one_wrong(m):
+    """A wrong one of many is named, and the others are answered if asked for."""
+    texts = ["a [MASK]", "no blank", "the [MASK] sat"]
+    kept = m.fill(texts, top=1, errors="keep")
+    assert [type(k).__name__ for k in kept] == ["Result", "InfillError", "Result"]
+    assert str(kept[1]).startswith("item 1: no blank") and kept[2][0].text == m.fill(texts[2], top=1)[0].text
+    with pytest.raises(InfillError, match="item 1: no blank"):
+        m.fill(texts, top=1)
+    scores = m.score(["a word", ""], errors="keep")
+    assert scores[0].log_likelihood < 0 and str(scores[1]).startswith("item 1: ") and "text 1" not in str(scores[1])
+    with pytest.raises(InfillError) as caught:
+        m.score(["a", ""])
+    assert str(caught.value).count("item 1: ") == 1 and "text 1" not in str(caught.value)
+    with pytest.raises(ValueError, match="errors"):
+        m.fill(texts, errors="ignore")
+    assert {f.values[0] for f in m.fill("a [MASK] house", slot=["red", "green"])} == {"red", "green"}
+
+
+def test_facts(m):
+    import infill
+
+    installed = [d.version for d in importlib.metadata.distributions(name="infill")]
+    assert infill.__version__ == (installed or ["unknown"])[0]
+    assert "model:small-uncased@" in m.fill("a [MASK]", top=1).signature
+    with pytest.raises(InfillError) as caught:
+        m.fill_mask("they [MASK:1-2] .")
+    assert "send it to Infill.fill" in str(caught.value) and "POST" not in str(caught.value)
+
+
+def test_pipeline_options():
+    for options in ({"dtype": "auto"}, {"dtype": "float32"}, {"use_fast": True}):
+        assert pipeline("fill-mask", **options)("a [MASK]", top_k=1)[0]["score"] > 0
+    with pytest.warns(FutureWarning, match="write dtype"):
+        pipeline("fill-mask", torch_dtype="auto")
+    with pytest.raises(ValueError, match="float16 is not here"):
+        pipeline("fill-mask", dtype="float16")
+    with pytest.raises(InfillError, match="infill models pull org/tiny@v1"):
+        pipeline("fill-mask", model="org/tiny", revision="v1")
+    with pytest.raises(ValueError, match="revision"):
+        pipeline("fill-mask", revision="v1")
 
 
 def test_threads(m):
@@ -286,7 +329,7 @@ def test_devices():
         ({"device": 4000}, "cuda"),
         ({"threads": "x"}, '--threads: "x" is not a whole number'),
         ({"threads": -3}, "--threads: -3 is not"),
-        ({"model": "no-such-model"}, 'model "no-such-model" is neither'),
+        ({"model": "no-such-model"}, "fetch it with: infill models pull no-such-model"),
         ({"model": HERE}, "config.json"),
     ],
     ids=str,
@@ -520,3 +563,22 @@ def compare(got, want):
     # With several blanks the pipeline leaves the marks of begin and end in.
     sequence = want["sequence"].removeprefix("[CLS] ").removesuffix(" [SEP]")
     assert got["sequence"].lower().replace(" ", "") == sequence.lower().replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("for l in lines: answer(l, {})", "answer cannot be read"),
+        ("for l in lines: answer(l, [])", "answer cannot be read"),
+        ("for l in lines: answer({'id': l['id'] + 7}, {})\nimport time; time.sleep(99)", "what is no answer"),
+        ("next(lines); os.close(1)\nimport time; time.sleep(99)", "closed its output"),
+    ],
+    ids=["no result", "a list", "another id", "closed output"],
+)
+def test_odd_programs(tmp_path, code, says):
+    """A program that answers oddly, and lives on, holds nobody up."""
+    began = time.monotonic()
+    with Infill(program=stub(tmp_path, code)) as odd:
+        with pytest.raises(InfillError, match=says):
+            odd.fill("a [MASK]")
+    assert time.monotonic() - began < 20

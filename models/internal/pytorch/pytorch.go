@@ -45,6 +45,7 @@ var errCut = errors.New("damaged or cut short")
 // File is a checked file. Convert reads the storages.
 type File struct {
 	tensors []tensor // in the order of the state dict
+	archive io.ReaderAt
 	size    int64
 }
 
@@ -140,7 +141,7 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 		}
 	}
 	tensors, err := tensors(state)
-	return &File{tensors, size}, err
+	return &File{tensors, r, size}, err
 }
 
 // maxGrowth bounds the bytes read and written, as a multiple of the
@@ -155,7 +156,8 @@ const (
 // Convert writes the tensors as a safetensors file, each with its own element
 // type, row-major. If several matrices are the same piece of a storage (tied
 // weights), it writes the first, and each other one for whose name wanted
-// returns true. It compares each storage with the archive's checksum.
+// returns true. It compares each storage, once, with the archive's checksum,
+// and then reads of it what each tensor needs.
 func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string) bool) error {
 	type piece struct {
 		storage *storage
@@ -163,6 +165,7 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 		layout  string
 	}
 	seen := map[piece]bool{}
+	checked := map[*storage]bool{}
 	total := 0.0
 	var data []safetensors.Data
 	for _, t := range f.tensors {
@@ -171,13 +174,20 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 			continue
 		}
 		seen[p] = true
-		total += float64(max(t.elements, t.storage.elements)) * float64(t.storage.dtype.Size())
+		total += float64(max(t.elements, t.span())) * float64(t.storage.dtype.Size())
 		data = append(data, safetensors.Data{Name: t.name, DType: t.storage.dtype, Shape: t.shape,
 			Content: func() ([]byte, error) {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
 				}
-				return t.ordered()
+				if !checked[t.storage] {
+					err := t.storage.check()
+					if err != nil {
+						return nil, err
+					}
+					checked[t.storage] = true
+				}
+				return t.ordered(f.archive)
 			}})
 	}
 	if total > maxGrowth*float64(f.size)+blockBytes {
@@ -187,15 +197,46 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 	return safetensors.Write(w, map[string]string{"format": "pt"}, data)
 }
 
-// ordered returns the elements of t, row-major and little-endian.
-func (t tensor) ordered() ([]byte, error) {
-	all, err := read(t.storage.file, t.storage.file.UncompressedSize64)
+// span returns how many elements of its storage a tensor reaches over.
+func (t tensor) span() int64 {
+	if t.elements == 0 {
+		return 0
+	}
+	last := int64(0)
+	for i, n := range t.shape {
+		last += int64(n-1) * t.strides[i]
+	}
+	return last + 1
+}
+
+// check compares a storage with the archive's checksum.
+func (s *storage) check() error {
+	content, err := s.file.Open()
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("%.100q: %w (%w)", s.file.Name, errCut, err)
+	}
+	defer content.Close()
+	_, err = io.Copy(io.Discard, content)
+	if err != nil {
+		return fmt.Errorf("%.100q: %w (%w)", s.file.Name, errCut, err)
+	}
+	return nil
+}
+
+// ordered reads the elements of t, row-major and little-endian.
+func (t tensor) ordered(archive io.ReaderAt) ([]byte, error) {
+	start, err := t.storage.file.DataOffset()
+	if err != nil {
+		return nil, fmt.Errorf("%.100q: %w (%w)", t.storage.file.Name, errCut, err)
+	}
+	all := make([]byte, t.span()*t.storage.dtype.Size())
+	_, err = archive.ReadAt(all, start+t.offset*t.storage.dtype.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%.100q: %w (%w)", t.storage.file.Name, errCut, err)
 	}
 	size := t.storage.dtype.Size()
 	rows := int64(1)
-	at := t.offset * size
+	at := int64(0)
 	// Copy together the last dimensions, as many as are in row-major order.
 	inner := len(t.shape)
 	for inner > 0 && (t.strides[inner-1] == rows || t.shape[inner-1] == 1) {

@@ -372,6 +372,54 @@ func TestParseAllocates(t *testing.T) {
 	}
 }
 
+// counted counts the bytes that are read.
+type counted struct {
+	io.ReaderAt
+	bytes int
+}
+
+func (c *counted) ReadAt(p []byte, at int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, at)
+	c.bytes += n
+	return n, err
+}
+
+// Weights that are pieces of few storages, as DeepSpeed saves them, are read
+// about twice: for the checksum, and for the pieces. Other weights may lie
+// between the rows of one.
+func TestFlatBuffers(t *testing.T) {
+	const pieces, length = 108, 50
+	var floats [2]bytes.Buffer
+	var items []string
+	want := map[string]tensor{}
+	for i := range 2 * pieces {
+		storage := i % 2
+		content := bytes.Repeat([]byte{byte(i), 1, 2, 63}, length)
+		offset := floats[storage].Len() / 4
+		floats[storage].Write(content)
+		name := fmt.Sprintf("w%03d", i)
+		items = append(items, text(name), tensorOf(
+			storageOf("torch.FloatStorage", fmt.Sprint(storage), pieces*length), offset,
+			tuple(small(2), small(length/2)), tuple(small(length/2), small(1))))
+		want[name] = tensor{safetensors.F32, []int{2, length / 2}, string(content)}
+	}
+	// The first column of the first piece.
+	items = append(items, text("column"), tensorOf(storageOf("torch.FloatStorage", "0", pieces*length), 0,
+		tuple(small(2), small(1)), tuple(small(length/2), small(1))))
+	want["column"] = tensor{safetensors.F32, []int{2, 1}, "\x00\x01\x02\x3f\x00\x01\x02\x3f"}
+	source := archive(t, stored("m/data.pkl", pickled(dict(items...))), stored("m/data/0", floats[0].String()),
+		stored("m/data/1", floats[1].String()))
+	reader := &counted{ReaderAt: bytes.NewReader(source)}
+	file := check.Must(pytorch.Parse(reader, int64(len(source))))(t)
+	reader.bytes = 0
+	if diff := cmp.Diff(want, converted(t, file, all)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if reader.bytes > 3*len(source) {
+		t.Errorf("%d bytes were read of a file of %d", reader.bytes, len(source))
+	}
+}
+
 // A small file must not fill the disk.
 func TestConvertRefuses(t *testing.T) {
 	storage := storageOf("torch.FloatStorage", "0", 2)

@@ -199,16 +199,9 @@ type optionFlag struct {
 
 var _ pflag.Value = optionFlag{}
 
-// Set adds the value to those given. If the flag takes several values, Set joins
-// them with those of earlier uses of the flag.
+// Set adds the value to those given. If the flag takes several values, Set adds
+// those of earlier uses of the flag.
 func (f optionFlag) Set(text string) error {
-	own := text
-	earlier, again := infill.Last(*f.given, f.option.Name)
-	joined := again && *f.used && f.option.Join != ""
-	if joined {
-		text = earlier.Text() + f.option.Join + text
-	}
-	*f.used = true
 	if takesFiles(f.option) {
 		var err error
 		text, err = withFiles(f.command.Context(), text)
@@ -217,15 +210,20 @@ func (f optionFlag) Set(text string) error {
 		}
 	}
 	g, err := f.option.Given(text)
-	if err == nil {
-		*f.given = append(*f.given, g)
-		return nil
+	if err != nil {
+		return err
 	}
-	_, alone := f.option.Given(own)
-	if joined && alone == nil {
-		return errors.New("the only list of its blank: put all its words into one, as in 1=red,blue")
+	earlier, again := infill.Last(*f.given, f.option.Name)
+	if again && *f.used && f.option.Join != "" {
+		both, ok := earlier.With(g)
+		if !ok {
+			return errors.New("the only list of its blank: put all its words into one, as in 1=red,blue")
+		}
+		g = both
 	}
-	return err
+	*f.used = true
+	*f.given = append(*f.given, g)
+	return nil
 }
 
 // takesFiles reports whether the words of an option may come from a file.

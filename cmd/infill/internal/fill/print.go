@@ -177,6 +177,10 @@ func footer(r *infill.Result, verbose bool) []string {
 			}
 		}
 	}
+	if s.Lengths > 0 {
+		lines = append(lines, fmt.Sprintf("each probability is divided by %d, the number of lengths that the blanks "+
+			"may have", s.Lengths))
+	}
 	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, optional(", seed %d", r.Seed))
 	switch c := s.Chains; {
 	case c != nil:

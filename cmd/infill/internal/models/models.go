@@ -144,10 +144,7 @@ func (c *command) entries(names []string) (list []models.Entry, err error) {
 
 // absentModel adds advice to an error if that says that the model is not in the store.
 func absentModel(name string, err error) error {
-	hint := "infill models list tells what is here"
-	if strings.Contains(name, "/") {
-		hint = "infill models pull " + name + " fetches it, " + hint
-	}
+	hint := "infill models pull " + name + " fetches it, infill models list tells what is here"
 	if errors.Is(err, models.ErrNotStored) {
 		err = &cli.Failure{Err: err, Hint: hint}
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -98,31 +97,22 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 		}
 		return cli.Describe(c.limits.Check()) // --pipe needs no token: its user started the program
 	}
-	host, _, err := net.SplitHostPort(c.Listen)
+	host, err := listenHost(ctx, c.Listen)
 	if err != nil {
-		return cli.Usagef("--listen: %q is not HOST:PORT", c.Listen)
+		return err
 	}
 	if (c.Certificate == "") != (c.Key == "") {
 		return cli.Usagef("--tls-cert and --tls-key go together: give both or none")
 	}
 	if c.Origin != "" {
-		origin, err := url.Parse(c.Origin)
-		if err != nil || origin.Host == "" || c.Origin != origin.Scheme+"://"+origin.Host {
-			return cli.Usagef("--allow-origin: %q is not SCHEME://HOST, such as https://example.org", c.Origin)
+		_, err := serve.ParseOrigin(c.Origin)
+		if err != nil {
+			return cli.Usagef("--allow-origin: %w", err)
 		}
 	}
-	c.token = strings.TrimSpace(c.streams.Getenv("INFILL_TOKEN"))
-	if c.TokenFile != "" {
-		text, err := cli.ReadFile(ctx, c.TokenFile)
-		if err != nil {
-			return cli.Usagef("--token-file: %w", err)
-		}
-		words := strings.Fields(string(text))
-		if len(words) == 1 {
-			c.token = words[0]
-		} else {
-			return cli.Usagef("--token-file: %s holds no token: write one line of letters and digits", c.TokenFile)
-		}
+	err = c.readToken(ctx)
+	if err != nil {
+		return err
 	}
 	if c.token != "" && c.NoAuth {
 		return cli.Usagef("a token is given, and --no-auth: take one of them")
@@ -133,6 +123,49 @@ func (c *command) validate(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	return cli.Describe(c.limits.Check())
 }
+
+// listenHost returns the host of HOST:PORT.
+func listenHost(ctx context.Context, address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
+	}
+	if err == nil {
+		return host, nil
+	}
+	form := "write one such as 127.0.0.1:8080; sockets of Unix are not served"
+	last := strings.LastIndex(address, ":")
+	if strings.Count(address, ":") > 1 && net.ParseIP(address[:last]) != nil {
+		form = fmt.Sprintf("write [%s]%s", address[:last], address[last:])
+	}
+	return "", cli.Usagef("--listen: %q is not HOST:PORT: %s", address, form)
+}
+
+// readToken takes the token of --token-file, else that of the environment.
+func (c *command) readToken(ctx context.Context) error {
+	from := "INFILL_TOKEN"
+	text := c.streams.Getenv(from)
+	if c.TokenFile != "" {
+		from = "--token-file: " + c.TokenFile
+		content, err := cli.ReadFile(ctx, c.TokenFile)
+		if err != nil {
+			return cli.Usagef("--token-file: %w", err)
+		}
+		text = strings.TrimPrefix(string(content), "\ufeff")
+	}
+	words := strings.Fields(text)
+	if len(words) == 0 && c.TokenFile == "" {
+		return nil
+	}
+	if len(words) != 1 || strings.ContainsFunc(words[0], unfitForHeader) {
+		return cli.Usagef("%s holds no token: write one line of letters and digits", from)
+	}
+	c.token = words[0]
+	return nil
+}
+
+// unfitForHeader reports whether clients cannot send a character in a header.
+func unfitForHeader(r rune) bool { return r <= ' ' || r > '~' }
 
 // opened maps the names of models to the open models.
 type opened map[string]*infill.Filler
@@ -226,7 +259,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	case <-ctx.Done():
 	}
 	// Accepted requests get an answer first. A second signal ends the process at once.
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limits.Wait+c.limits.Time+5*time.Second)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*c.limits.Wait+c.limits.Time+5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		err = errors.Join(err, server.Close())

@@ -345,7 +345,7 @@ func (b *bench) worth(e *sampleSize, s Spec, chains int, evaluations, seconds fl
 	case e.Still > 0:
 		b.warn("%d of %d observables of a chain never changed and count as one draw each: its effective sample size "+
 			"says little", e.Still, e.Observables*chains)
-	case e.RHat > 1.1:
+	case e.RHat > samplers.LargestRHat:
 		b.warn("its chains disagree (split R-hat up to %.3g): its effective sample size is too high", e.RHat)
 	}
 }

@@ -197,13 +197,19 @@ func ProgramEnvironment() string {
 func PythonPackages(environment string) (folders []string) {
 	for _, packages := range []string{
 		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // also Debian's
-		"Lib/site-packages", "site-packages", ".", // Windows, Windows --user, pip install --target
+		"Lib/site-packages", "site-packages", // Windows, Windows --user
 	} {
 		found, err := filepath.Glob(filepath.Join(environment, packages))
 		if err != nil { // the folder's name has a bracket
 			continue
 		}
 		folders = append(folders, found...)
+	}
+	// pip install --target puts packages beside bin, and notes there which it
+	// has installed. Any other folder may be anybody's.
+	noted, err := filepath.Glob(filepath.Join(environment, "infill-*.dist-info"))
+	if err == nil && len(noted) > 0 {
+		folders = append(folders, environment)
 	}
 	return folders
 }

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -241,8 +242,14 @@ func TestPlaces(t *testing.T) {
 	home := t.TempDir()
 	capi := filepath.Join(home, "lib", "python3.12", "site-packages", "onnxruntime", "capi")
 	write(t, filepath.Join(capi, "libonnxruntime.so.1.31.0"), nil)
-	if folders := PythonPackages(home); len(folders) != 2 || folders[0] != filepath.Dir(filepath.Dir(capi)) {
-		t.Errorf("%v", folders)
+	packages := []string{filepath.Dir(filepath.Dir(capi))}
+	if folders := PythonPackages(home); !slices.Equal(folders, packages) {
+		t.Errorf("%v, want %v", folders, packages)
+	}
+	// The folder above the program's counts if pip has installed infill there.
+	write(t, filepath.Join(home, "infill-0.3.0.dist-info", "METADATA"), nil)
+	if folders := PythonPackages(home); !slices.Equal(folders, append(packages, home)) {
+		t.Errorf("%v, want %v and %s", folders, packages, home)
 	}
 	o := Options{goos: "linux", goarch: "amd64"}
 	l := o.in(Library{Place: "Python package"}, home, capi)

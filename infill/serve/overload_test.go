@@ -1,0 +1,220 @@
+package serve_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"infill/infill"
+	"infill/infill/serve"
+)
+
+var overload = flag.Duration("overload", 0,
+	"how long each number of large requests asks in TestOverload: 1m writes the table of docs/measured/serving.md")
+
+// large asks over and over for fills that need thousands of rows. After a 429 it
+// waits as long as Retry-After says.
+func large(t *testing.T, client *http.Client, url string, end time.Time, count func(code int, unfinished bool)) {
+	const body = `{"template": "the [MASK] [MASK] [MASK] [MASK] ."}`
+	for time.Now().Before(end) {
+		answer, err := client.Post(url+"/v1/fill", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil {
+			t.Error(err)
+		}
+		count(answer.StatusCode, strings.Contains(string(text), `"unfinished":true`))
+		if answer.StatusCode == http.StatusTooManyRequests {
+			wait, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+			if err != nil || wait < 1 {
+				t.Errorf("Retry-After is %q", answer.Header.Get("Retry-After"))
+			}
+			time.Sleep(min(time.Duration(wait)*time.Second, time.Until(end)))
+		}
+	}
+}
+
+// TestOverload: beside any number of large requests, small ones are answered
+// soon, and large ones one after another. With -overload it prints the table of
+// docs/measured/serving.md.
+func TestOverload(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: large requests take seconds")
+	}
+	length, sizes := *overload, []int{1, 4, 70, 500}
+	if length == 0 {
+		length, sizes = 6*time.Second, []int{70}
+	}
+	table := "| large clients | large answers a minute | unfinished | refused (429) | small answers | " +
+		"half took less than | 99 % took less than | the longest |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+	for _, n := range sizes {
+		url := start(t, nil)
+		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n + 1}}
+		end := time.Now().Add(length)
+		codes := map[int]int{}
+		unfinished := 0
+		var lock sync.Mutex
+		var group sync.WaitGroup
+		for range n {
+			group.Go(func() {
+				large(t, client, url, end, func(code int, cut bool) {
+					lock.Lock()
+					defer lock.Unlock()
+					if time.Now().After(end) {
+						return
+					}
+					codes[code]++
+					if cut {
+						unfinished++
+					}
+				})
+			})
+		}
+		var took []time.Duration
+		for i := 0; time.Now().Before(end); i++ {
+			began := time.Now()
+			body := fmt.Sprintf(`{"template": "he had [MASK] %d of them"}`, i)
+			answer, err := client.Post(url+"/v1/fill", "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, answer.Body) //nolint:errcheck // what counts is that it ends
+			answer.Body.Close()
+			took = append(took, time.Since(began))
+			if answer.StatusCode != 200 {
+				t.Errorf("beside %d large requests a small one gets %d", n, answer.StatusCode)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		group.Wait()
+		client.CloseIdleConnections()
+		slices.Sort(took)
+		table += fmt.Sprintf("| %d | %.1f | %d | %d | %d | %.0f ms | %.0f ms | %.0f ms |\n", n,
+			float64(codes[200])/length.Minutes(), unfinished, codes[429], len(took), took[len(took)/2].Seconds()*1e3,
+			took[len(took)*99/100].Seconds()*1e3, took[len(took)-1].Seconds()*1e3)
+		if half := took[len(took)/2]; *overload > 0 && half > time.Second {
+			t.Errorf("beside %d large requests half of the small ones take more than %v", n, half)
+		}
+		for code := range codes {
+			if code != 200 && code != 429 {
+				t.Errorf("%d large requests: statuses %v", n, codes)
+			}
+		}
+	}
+	t.Logf("%s each:\n\n%s", length, table)
+}
+
+// TestPlacesForSmall: requests of many rows that work or wait take no place from
+// small ones, and those beyond the queue are refused with a time.
+func TestPlacesForSmall(t *testing.T) {
+	release := make(chan struct{})
+	f, slow := newFaulty(t, func() error { <-release; return nil })
+	slow.failAt.Store(1)
+	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o.Limits.Requests, o.Limits.Queue = 2, 1
+	o.Limits.Wait = 100 * time.Millisecond
+	url := started(t, o)
+	const chains = `{"template": "the [MASK] sat on the [MASK]", "sampler": "gibbs", "samples": 20, "steps": 200}`
+	var group sync.WaitGroup
+	codes := make(chan int, 6)
+	group.Go(func() { // takes a turn, and its first call of the model does not end
+		code, _ := ask(t, url+"/v1/fill", chains)
+		codes <- code
+	})
+	for slow.calls.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 5 {
+		group.Go(func() {
+			answer, text := post(t, url+"/v1/fill", chains, "Content-Type", "application/json")
+			if answer.StatusCode == 429 && answer.Header.Get("Retry-After") == "" {
+				t.Errorf("no Retry-After: %s", text)
+			}
+			codes <- answer.StatusCode
+		})
+	}
+	for range 5 {
+		code, text := ask(t, url+"/v1/fill", `{"template": "the [MASK] sat"}`)
+		if code != 200 {
+			t.Errorf("a small request beside large ones: %d %s", code, text)
+		}
+	}
+	close(release)
+	group.Wait()
+	close(codes)
+	got := map[int]int{}
+	for code := range codes {
+		got[code]++
+	}
+	if got[200] == 0 || got[429] == 0 || got[200]+got[429] != 6 {
+		t.Errorf("statuses of large requests %v: some are answered, others refused", got)
+	}
+}
+
+// TestPlaceIsLeft: a request that needs more rows than its kind does as a rule
+// leaves its place, and waits for a turn as if it had been known.
+func TestPlaceIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a model has to run")
+	}
+	o := options(t)
+	o.Limits.Wait = 200 * time.Millisecond
+	url := started(t, o)
+	const flat = `{"template": "the [MASK] [MASK] .", "top": 50}` // 230 rows, where two blanks take 11 as a rule
+	code, text := ask(t, url+"/v1/fill", flat)
+	if code != 200 || o.Models[name].Rate() == 0 {
+		t.Fatalf("%d %s, %g tokens a second", code, text, o.Models[name].Rate())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan struct{})
+	go func() { // all turns, as its rows take longer than there is time
+		defer close(ended)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/fill", strings.NewReader(
+			`{"template": "the [MASK] sat on the [MASK] of the [MASK]", "sampler": "dmala", "samples": 6, "steps": 1000}`))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil {
+			answer.Body.Close()
+		}
+	}()
+	calls, _ := o.Models[name].Calls()
+	for now := calls; now < calls+5; now, _ = o.Models[name].Calls() {
+		time.Sleep(time.Millisecond)
+	}
+	answer, text := post(t, url+"/v1/fill", flat, "Content-Type", "application/json")
+	if answer.StatusCode != 429 || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("beside a large request: %v %s", answer, text)
+	}
+	code, text = ask(t, url+"/v1/fill", `{"template": "he had [MASK] me"}`)
+	if code != 200 {
+		t.Errorf("a small request beside a large one: %d %s", code, text)
+	}
+	cancel()
+	<-ended
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		code, text = ask(t, url+"/v1/fill", flat)
+		if code == 200 || time.Now().After(end) {
+			break
+		}
+	}
+	if code != 200 {
+		t.Errorf("after the large request: %d %s", code, text)
+	}
+}
