@@ -51,7 +51,7 @@ func TestReports(t *testing.T) {
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q": "on rbm, data bars-and-stripes",
 		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q":                    "dlp-toy: a categorical toy",
 		"text --samplers all --candidates 5 --chains 2 --steps 9 --seed 1 -q":  "exact means: enumeration of 25 states",
-		"calibration --sentences 8 --seed 1 -q --texts " + sentences:           "|file:sentences.txt@",
+		"calibration --sentences 8 --seed 1 -q --texts " + sentences:           "|texts:sentences.txt@",
 		"--help":     "dlp-figure-3",
 		"rbm --help": "auto|block-gibbs",
 		"arm --help": "ARM",

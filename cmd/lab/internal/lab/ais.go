@@ -188,7 +188,7 @@ images (rbm), the log-likelihood of the images follows.`)
 	steps := wholeFlag(f, "steps", 300, 1, 1<<30, "temperatures")
 	chains := wholeFlag(f, "chains", 50, 2, maxChains, "chains, whose weights give the interval")
 	repeats := repeatsFlag(f, 50)
-	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
+	s.plan = func(ctx context.Context, in *inputs, _ uint64) (*plan, error) {
 		p := newPlan("annealed importance sampling", []column{
 			{name: "log-z", format: "%.3f", definition: "estimate of log Z, on the low side"},
 			{name: "low", format: "%.3f", definition: "its 95 % interval by the weights of the chains"},
@@ -200,7 +200,7 @@ images (rbm), the log-likelihood of the images follows.`)
 			secondsColumn("of an estimate"),
 		})
 		for _, name := range *names {
-			d, err := newDistribution(ctx, name)
+			d, err := newDistribution(ctx, in, name)
 			if err != nil {
 				return nil, err
 			}

@@ -32,7 +32,7 @@ bit, or one of the laboratory's with few states; with three categories and more 
 	evaluations := wholeFlag(f, "evaluations", 12, 2, 1<<20, "evaluations of the target for each estimate")
 	estimates := wholeFlag(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
 	repeats := repeatsFlag(f, 2)
-	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
+	s.plan = func(ctx context.Context, in *inputs, _ uint64) (*plan, error) {
 		p := newPlan("estimators of the gradient of independent slots", []column{
 			{name: "deviation", format: "%.2f", definition: "largest difference of the mean estimate from the exact " +
 				"gradient over the slots, in standard errors: unbiased estimators stay below about 4"},
@@ -42,7 +42,7 @@ bit, or one of the laboratory's with few states; with three categories and more 
 			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
 		})
 		for _, name := range *names {
-			target, err := slotsOf(ctx, name)
+			target, err := slotsOf(ctx, in, name)
 			if err != nil {
 				return nil, err
 			}
@@ -62,7 +62,7 @@ bit, or one of the laboratory's with few states; with three categories and more 
 }
 
 // slotsOf makes the target that name describes. For more than maxListedSlots slots, it returns an error.
-func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
+func slotsOf(ctx context.Context, in *inputs, name string) (samplers.Target, error) {
 	if p0, found := strings.CutPrefix(name, "square:"); found {
 		p, err := strconv.ParseFloat(p0, 64)
 		if err != nil || !logmath.Finite(p) {
@@ -70,7 +70,7 @@ func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
 		}
 		return squareTarget(p), nil
 	}
-	d, err := newDistribution(ctx, name)
+	d, err := newDistribution(ctx, in, name)
 	if err != nil {
 		return nil, refuse("target", "%w", err)
 	}
@@ -135,7 +135,7 @@ by each estimator: the example of ARM's slides.`)
 	steps := wholeFlag(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := number(f, "rate", 1, " above 0", "of the ascent")
 	repeats := repeatsFlag(f, 5)
-	s.plan = func(context.Context, uint64) (*plan, error) {
+	s.plan = func(context.Context, *inputs, uint64) (*plan, error) {
 		p := newPlan("ascent of E[(z - p0)²] over one bit", []column{
 			{name: "probability", format: "%.3f", definition: "of the better value, after the last step"},
 			{name: "deviation", format: "%.2g",

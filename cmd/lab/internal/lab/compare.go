@@ -62,8 +62,8 @@ func newComparison(k kind) *Study {
 	trace := f.Bool("trace", false, "also write every state to the folder of --output, a CSV file a sampler: chain, "+
 		"step, warm_up, U, slots")
 	distribution := k.flags(f)
-	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
-		d, err := distribution(ctx)
+	s.plan = func(ctx context.Context, in *inputs, seed uint64) (*plan, error) {
+		d, err := distribution(ctx, in)
 		if err != nil {
 			return nil, err
 		}

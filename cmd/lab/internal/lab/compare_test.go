@@ -47,7 +47,7 @@ func must[T any](value T, err error) func(*testing.T) T {
 // opened is a target that is written as in [newDistribution].
 func opened(t *testing.T, text string) *distribution {
 	t.Helper()
-	return must(newDistribution(t.Context(), text))(t)
+	return must(newDistribution(t.Context(), &inputs{}, text))(t)
 }
 
 func smallIsing(t *testing.T) *distribution {
@@ -64,7 +64,7 @@ type compareOptions struct {
 // compareStudy is a comparison on a target that is made already.
 func compareStudy(d *distribution, o Options) *Study {
 	s := newStudy(d.kind, "", "")
-	s.plan = func(_ context.Context, seed uint64) (*plan, error) {
+	s.plan = func(_ context.Context, _ *inputs, seed uint64) (*plan, error) {
 		p := newComparisonPlan("Samplers on "+d.String(), o.Chains)
 		return p, p.compare(d, o, seed)
 	}

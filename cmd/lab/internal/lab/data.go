@@ -12,7 +12,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,18 +28,6 @@ import (
 //go:embed data/*.csv data/digits.txt
 var carried embed.FS
 
-// readData reads the laboratory's own file of that name if known lists the name, else the user's file.
-func readData(name string, known []string, extension string) ([]byte, error) {
-	if slices.Contains(known, name) {
-		return carried.ReadFile("data/" + name + extension)
-	}
-	text, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("%w: name a file, or one of %s", err, strings.Join(known, ", "))
-	}
-	return text, err
-}
-
 // regressions lists the names of the laboratory's own tables.
 func regressions() []string { return []string{"diabetes", "election", "breast-cancer"} }
 
@@ -55,12 +42,12 @@ type regression struct {
 const maxTable = 1 << 24
 
 // readRegression reads one of the laboratory's tables, or a CSV file. The last column is the number to predict.
-func readRegression(name string) (*regression, error) {
-	text, err := readData(name, regressions(), ".csv")
-	var t *regression
-	if err == nil {
-		t, err = parseRegression(text)
+func readRegression(in *inputs, name string) (*regression, error) {
+	text, err := in.read("data", name, regressions(), ".csv")
+	if err != nil {
+		return nil, refuse("data", "%s: %w", name, err)
 	}
+	t, err := parseRegression(text)
 	if err != nil {
 		return nil, refuse("data", "%s: %w", name, err)
 	}
@@ -156,7 +143,7 @@ func (s *imageSet) pixels() int { return s.rows * s.columns }
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
 // readPictures makes images, or reads the digits or an IDX file, perhaps compressed. Errors name the option.
-func readPictures(option, name string, side int) (s *imageSet, err error) {
+func readPictures(in *inputs, option, name string, side int) (*imageSet, error) {
 	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
 		for _, v := range slices.Concat(barsAndStripes(side)...) {
@@ -164,13 +151,14 @@ func readPictures(option, name string, side int) (s *imageSet, err error) {
 		}
 		return s, nil
 	}
-	text, err := readData(name, imageSets(), ".txt")
-	if err == nil && name == "digits" {
+	text, err := in.read(option, name, imageSets(), ".txt")
+	if err != nil {
+		return nil, refuse(option, "%s: %w", name, err)
+	}
+	if name == "digits" {
 		return parseDigits(string(text)), nil
 	}
-	if err == nil {
-		s, err = parseIDX(text)
-	}
+	s, err := parseIDX(text)
 	if err != nil {
 		return nil, refuse(option, "%s: %w", name, err)
 	}
@@ -222,18 +210,18 @@ func parseIDX(text []byte) (*imageSet, error) {
 }
 
 // imageFlags defines the flags that choose images, and returns a function that reads them.
-func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
+func imageFlags(f *pflag.FlagSet) func(*inputs) (*imageSet, error) {
 	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
 	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
 	side := wholeFlag(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
-	return func() (*imageSet, error) {
-		s, err := readPictures("data", *data, *side)
+	return func(in *inputs) (*imageSet, error) {
+		s, err := readPictures(in, "data", *data, *side)
 		switch {
 		case err != nil:
 			return nil, err
 		case *test != "":
-			other, err := readPictures("test", *test, *side)
+			other, err := readPictures(in, "test", *test, *side)
 			if err != nil {
 				return nil, err
 			}

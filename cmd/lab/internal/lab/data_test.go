@@ -114,7 +114,7 @@ func TestLearnImages(t *testing.T) {
 }
 
 func TestReadPictures(t *testing.T) {
-	digits := must(readPictures("data", "digits", 0))(t)
+	digits := must(readPictures(&inputs{}, "data", "digits", 0))(t)
 	// The first line of the file: 005d91... of a zero.
 	if len(digits.train) != 1797*64 || digits.train[2] != 5.0/16 || digits.train[3] != 13.0/16 {
 		t.Errorf("%d digits, the first %v", len(digits.train)/64, digits.train[:8])
@@ -125,7 +125,7 @@ func TestReadPictures(t *testing.T) {
 	_, _ = w.Write(idx)
 	_ = w.Close()
 	for _, path := range []string{wrote(t, idx), wrote(t, z.Bytes())} {
-		p := must(readPictures("data", path, 0))(t)
+		p := must(readPictures(&inputs{}, "data", path, 0))(t)
 		if len(p.train) != 8 || p.rows != 2 || p.train[1] != 1 || p.train[2] != 0.2 {
 			t.Errorf("%s: %+v", path, p)
 		}
@@ -137,7 +137,7 @@ func TestReadPictures(t *testing.T) {
 		"there can be":                  wrote(t, []byte{0, 0, 8, 3, 255, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0}),
 		"name a file, or one of digits": filepath.Join(t.TempDir(), "none"),
 	} {
-		if _, err := readPictures("data", path, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readPictures(&inputs{}, "data", path, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
@@ -174,7 +174,7 @@ func wrote(t *testing.T, content []byte) string {
 
 func TestRegressions(t *testing.T) {
 	for name, want := range map[string][2]int{"diabetes": {442, 10}, "election": {944, 9}, "breast-cancer": {569, 30}} {
-		table := must(readRegression(name))(t)
+		table := must(readRegression(&inputs{}, name))(t)
 		if len(table.y) != want[0] || table.inputs != want[1] || len(table.x) != want[0]*want[1] {
 			t.Errorf("%s: %d examples of %d inputs", name, len(table.y), table.inputs)
 		}
@@ -199,12 +199,12 @@ func TestRegressions(t *testing.T) {
 		"":                               "0 lines",
 	} {
 		var option *OptionError
-		_, err := readRegression(wrote(t, []byte(content)))
+		_, err := readRegression(&inputs{}, wrote(t, []byte(content)))
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", content, err)
 		}
 	}
-	if _, err := readRegression(filepath.Join(t.TempDir(), "none.csv")); err == nil ||
+	if _, err := readRegression(&inputs{}, filepath.Join(t.TempDir(), "none.csv")); err == nil ||
 		!strings.Contains(err.Error(), "name a file, or one of diabetes") {
 		t.Errorf("no file: %v", err)
 	}

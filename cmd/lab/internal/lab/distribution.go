@@ -171,7 +171,7 @@ type kind struct {
 }
 
 // maker makes a target and finds its exact means.
-type maker func(ctx context.Context) (*distribution, error)
+type maker func(ctx context.Context, in *inputs) (*distribution, error)
 
 func kinds() []kind {
 	return []kind{
@@ -205,7 +205,7 @@ func settings(f *pflag.FlagSet, names ...string) []parameter {
 
 // newDistribution makes the target that text describes, written as samplers are: "ising:size=3x3,coupling=0.2",
 // "potts:field=0/0.1/0.2".
-func newDistribution(ctx context.Context, text string) (*distribution, error) {
+func newDistribution(ctx context.Context, in *inputs, text string) (*distribution, error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, refuse("target", "%w", err)
@@ -226,7 +226,7 @@ func newDistribution(ctx context.Context, text string) (*distribution, error) {
 				return nil, WrongValue(a.Setting, a.Value, err)
 			}
 		}
-		return make(ctx)
+		return make(ctx, in)
 	}
 	return nil, refuse("target", "%q is not one of %s", text, strings.Join(names, ", "))
 }

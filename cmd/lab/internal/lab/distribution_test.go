@@ -156,12 +156,12 @@ func TestNewDistribution(t *testing.T) {
 		"table:target-seed=-1":    `target-seed: "-1" is not a whole number of 0 or more`,
 		"fhmm:keep=1":             "keep: noise 0.5, first 0.1, keep 1",
 		"fhmm:factors=17":         `factors: "17" is not a whole number from 1 to 16`,
-		"rbm:data=mnist":          "data: mnist: open mnist: no such file",
+		"rbm:data=mnist":          "data: mnist: stat mnist: no such file",
 		"rbm:reference=x":         `reference: "x" is not one of auto, block-gibbs`,
 		"rbm:reference-samples=1": `reference-samples: "1" is not a whole number from 2 to 16384`,
 	} {
 		var option *OptionError
-		if _, err := newDistribution(t.Context(), text); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), &inputs{}, text); !errors.As(err, &option) ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
@@ -226,7 +226,7 @@ func TestTraining(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newDistribution(cancelled, smallTraining+"updates=400"); !errors.Is(err, context.Canceled) {
+	if _, err := newDistribution(cancelled, &inputs{}, smallTraining+"updates=400"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled training: %v", err)
 	}
 }

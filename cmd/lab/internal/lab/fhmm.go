@@ -23,7 +23,7 @@ func newHiddenChains(f *pflag.FlagSet) maker {
 	first := number(f, "first", 0.1, " above 0", "probability of 1 at the first time")
 	keep := number(f, "keep", 0.95, " above 0", "probability that a state stays")
 	own := targetSeed(f, "seed of weights, states and observations")
-	return func(context.Context) (*distribution, error) {
+	return func(context.Context, *inputs) (*distribution, error) {
 		if *first >= 1 || *keep >= 1 {
 			return nil, refuse("keep", "noise %v, first %v, keep %v: the noise must be above 0, probabilities "+
 				"between 0 and 1", *noise, *first, *keep)

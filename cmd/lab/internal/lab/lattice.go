@@ -23,9 +23,9 @@ func newIsing(f *pflag.FlagSet) maker {
 	coupling := number(f, "coupling", 0.1, "", "a; negative is allowed")
 	field := number(f, "field", 0.2, "", "b")
 	own := f.String("couplings", "", "another model, a CSV `FILE`: site,other,coupling, and site,,field")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		if *own != "" {
-			weights, field, err := readCouplings(*own)
+			weights, field, err := readCouplings(in, *own)
 			if err != nil {
 				return nil, refuse("couplings", "%s: %w", *own, err)
 			}
@@ -60,12 +60,12 @@ func newPotts(f *pflag.FlagSet) maker {
 	given := numbersFlag(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
 	own := f.String("couplings", "",
 		"another model, a CSV `FILE`: site,state,other,state,coupling, and site,state,,,field")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		var p *protein
 		var err error
 		parameters := settings(f, "couplings")
 		if *own != "" {
-			if p, err = readPotts(*own); err != nil {
+			if p, err = readPotts(in, *own); err != nil {
 				return nil, refuse("couplings", "%s: %w", *own, err)
 			}
 		} else if p, err = pottsTorus(*size, *coupling, *given); err != nil {
@@ -127,7 +127,7 @@ func newTable(f *pflag.FlagSet) maker {
 	terms := wholeFlag(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
 	own := targetSeed(f, "seed of the energies")
 	file := f.String("energies", "", "another table, a CSV `FILE`: a category of each slot, from 0, and the energy")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		states := statesOf(*categories)
 		d := &distribution{kind: "table", inconsistent: *conditional > 0, parameters: settings(f, "categories", "scale",
 			"gradient-error", "conditional-error", "terms", "target-seed")}
@@ -136,7 +136,7 @@ func newTable(f *pflag.FlagSet) maker {
 		switch {
 		case *file != "":
 			d.inconsistent, d.parameters = false, settings(f, "energies")
-			if target, err = readEnergies(*file); err != nil {
+			if target, err = readEnergies(in, *file); err != nil {
 				err = refuse("energies", "%s: %w", *file, err)
 			}
 		// A table also has the errors of its gradient: one for each term, state, slot and category.

@@ -53,7 +53,7 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 	temperatures := wholeFlag(f, "ais-steps", 500, 1, 1<<30, "its temperatures")
 	chains := wholeFlag(f, "ais-chains", 50, 2, maxChains, "its chains")
 	repeats := repeatsFlag(f, 2)
-	s.plan = func(context.Context, uint64) (*plan, error) {
+	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
 		ais := *annealer
 		switch {
 		case len(ais) != 1 || !samplers.Describe(ais[0].Name).Exact:
@@ -64,7 +64,7 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 			return nil, refuse("downsampling", "%d of %d blocks", *o.downsampling, *o.blocks)
 		}
 		o.annealing = annealing{ais[0], *temperatures, *chains}
-		set, err := images()
+		set, err := images(in)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 	coupling := number(s.Flags, "coupling", 0.25, "", "that the data are drawn with; the paper's is 0.25")
 	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 1000, 100, 100, 0.001, 0.01), 2000, 200,
 		"states that are learnt from")
-	s.plan = func(context.Context, uint64) (*plan, error) {
+	s.plan = func(context.Context, *inputs, uint64) (*plan, error) {
 		sites := size.sites()
 		if sites > maxLearnt {
 			return nil, refuse("size", "%d sites: couplings of at most %d are learnt", sites, maxLearnt)

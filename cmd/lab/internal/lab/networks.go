@@ -34,7 +34,7 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 	chains := wholeFlag(f, "chains", 10, 1, maxChains, "chains, whose predictions are averaged")
 	steps := wholeFlag(f, "steps", 200, 1, 1<<30, "steps of each chain")
 	repeats := repeatsFlag(f, 2)
-	s.plan = func(context.Context, uint64) (*plan, error) {
+	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
 		p := newPlan("binary Bayesian neural networks", []column{
 			{name: "train-ll", format: "%.4f", definition: "minus the mean squared error of single chains on the " +
 				"training part, which the paper calls log-likelihood"},
@@ -46,7 +46,7 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 			curve{name: "test-rmse", x: "step", y: "test RMSE"})
 		p.notes = []string{"every repetition has another fifth of the examples to test with"}
 		for _, name := range *data {
-			table, err := readRegression(name)
+			table, err := readRegression(in, name)
 			if err != nil {
 				return nil, err
 			}

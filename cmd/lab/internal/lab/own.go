@@ -17,11 +17,7 @@ import (
 
 // readRows reads the rows of a CSV file below the header: whole numbers of at least least, then a finite number. It
 // reads an empty field as -1; the first and the last field must not be empty.
-func readRows(name string, known []string, least int) (whole [][]int, numbers []float64, err error) {
-	text, err := readData(name, known, ".csv")
-	if err != nil {
-		return nil, nil, err
-	}
+func readRows(text []byte, least int) (whole [][]int, numbers []float64, err error) {
 	table := csv.NewReader(bytes.NewReader(text))
 	table.TrimLeadingSpace = true
 	rows, err := table.ReadAll()
@@ -54,8 +50,12 @@ func readRows(name string, known []string, least int) (whole [][]int, numbers []
 }
 
 // readCouplings reads an Ising model from rows "site,other,coupling", and "site,,field" for the field of a site.
-func readCouplings(name string) (weights, field []float64, err error) {
-	list, numbers, err := readRows(name, []string{"appendix-h"}, 1)
+func readCouplings(in *inputs, name string) (weights, field []float64, err error) {
+	text, err := in.read("couplings", name, []string{"appendix-h"}, ".csv")
+	if err != nil {
+		return nil, nil, err
+	}
+	list, numbers, err := readRows(text, 1)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,8 +81,12 @@ func readCouplings(name string) (weights, field []float64, err error) {
 }
 
 // readPotts reads a Potts model from rows "site,state,other,state,coupling", and "site,state,,,field" for a field.
-func readPotts(name string) (*protein, error) {
-	list, numbers, err := readRows(name, nil, 1)
+func readPotts(in *inputs, name string) (*protein, error) {
+	text, err := in.read("couplings", name, nil, "")
+	if err != nil {
+		return nil, err
+	}
+	list, numbers, err := readRows(text, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +114,12 @@ func readPotts(name string) (*protein, error) {
 }
 
 // readEnergies reads a table with a row for each state: for each slot a category, from 0, and then the energy.
-func readEnergies(name string) (*targets.Table, error) {
-	list, numbers, err := readRows(name, nil, 0)
+func readEnergies(in *inputs, name string) (*targets.Table, error) {
+	text, err := in.read("energies", name, nil, "")
+	if err != nil {
+		return nil, err
+	}
+	list, numbers, err := readRows(text, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -140,18 +148,26 @@ func readEnergies(name string) (*targets.Table, error) {
 }
 
 // readMachine reads an RBM from a safetensors file: weights [hidden × visible], hidden and visible biases.
-func readMachine(path string) (*targets.RBM, error) {
-	f, err := safetensors.Open(path)
+func readMachine(in *inputs, path string) (*targets.RBM, error) {
+	text, err := in.read("weights", path, nil, "")
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Parse(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		return nil, err
 	}
 	var parts [3][]float64
 	for i, name := range []string{"weights", "hidden", "visible"} {
-		numbers, err := f.Float32s(name)
-		if err != nil {
-			return nil, err
+		t, found := f.Tensor(name)
+		if !found {
+			return nil, fmt.Errorf("no tensor %q", name)
 		}
-		for _, x := range numbers {
+		format := t.DType.Format()
+		if format == 0 {
+			return nil, fmt.Errorf("tensor %q holds %s, not floating-point numbers", name, t.DType)
+		}
+		for _, x := range format.Float32s(text[t.Offset : t.Offset+t.Length]) {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 				return nil, fmt.Errorf("%s: %v is not a finite number", name, x)
 			}

@@ -82,7 +82,7 @@ func TestOwnTargets(t *testing.T) {
 		"rbm:weights=" + saved(t, "x", "no tensors, but many letters"): "safetensors",
 	} {
 		var option *OptionError
-		if _, err := newDistribution(t.Context(), text); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), &inputs{}, text); !errors.As(err, &option) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}

@@ -118,7 +118,7 @@ func NewPreset() *Study {
 	name := s.Flags.String("preset", "", "repeat the settings of the figure `NAME`")
 	chains := wholeFlag(s.Flags, "chains", 0, 0, maxChains, "chains of each sampler; 0 is the preset's own")
 	steps := wholeFlag(s.Flags, "steps", 0, 0, maxSteps, "steps of each chain; 0 is the preset's own")
-	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
+	s.plan = func(ctx context.Context, in *inputs, seed uint64) (*plan, error) {
 		i := slices.Index(names, *name)
 		if i < 0 {
 			for of, command := range elsewhere {
@@ -129,19 +129,19 @@ func NewPreset() *Study {
 			return nil, refuse("preset", "%q is not one of %s", *name, strings.Join(names, ", "))
 		}
 		f := figures()[i]
-		return f.plan(ctx, cmp.Or(*chains, f.chains), cmp.Or(*steps, f.steps), seed)
+		return f.plan(ctx, in, cmp.Or(*chains, f.chains), cmp.Or(*steps, f.steps), seed)
 	}
 	return s
 }
 
-func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan, error) {
+func (f figure) plan(ctx context.Context, in *inputs, chains, steps int, seed uint64) (*plan, error) {
 	title := f.name + ": " + f.title
 	if f.name == biasPreset {
 		return biasPlan(ctx, title, chains, steps)
 	}
 	p := newComparisonPlan(title, chains)
 	for _, part := range f.parts {
-		d, err := newDistribution(ctx, part.target)
+		d, err := newDistribution(ctx, in, part.target)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,8 +228,8 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 	contacts := s.Flags.String("contacts", "", "`FILE` of the sites that touch")
 	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 300, 100, 100, 0.01, 0), 300, 100,
 		"sequences that are drawn from a made-up protein")
-	s.plan = func(context.Context, uint64) (*plan, error) {
-		truth, sequences, err := readFamily(*alignment, *contacts, protein)
+	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
+		truth, sequences, err := readFamily(in, *alignment, *contacts, protein)
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +269,8 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 }
 
 // readFamily reads an alignment and its contacts. Without files, it returns a made-up protein and no sequences.
-func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p *protein, sequences []int, err error) {
+func readFamily(in *inputs, alignment, contacts string, makeUp func() (*protein, error)) (p *protein, sequences []int,
+	err error) {
 	if (alignment == "") != (contacts == "") {
 		return nil, nil, refuse("alignment", "it goes with --contacts: give both or none")
 	}
@@ -278,22 +278,24 @@ func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p 
 		p, err = makeUp()
 		return p, nil, err
 	}
-	sites := 0
-	text, err := os.ReadFile(alignment)
-	if err == nil {
-		sequences, sites, err = readAlignment(string(text))
-	}
+	text, err := in.read("alignment", alignment, nil, "")
 	if err != nil {
 		return nil, nil, refuse("alignment", "%s: %w", alignment, err)
 	}
-	p = newProtein(sites, len(residues))
-	if text, err = os.ReadFile(contacts); err == nil {
-		err = p.readContacts(string(text))
-	}
+	sequences, sites, err := readAlignment(string(text))
 	if err != nil {
-		err = refuse("contacts", "%s: %w", contacts, err)
+		return nil, nil, refuse("alignment", "%s: %w", alignment, err)
 	}
-	return p, sequences, err
+	text, err = in.read("contacts", contacts, nil, "")
+	if err != nil {
+		return nil, nil, refuse("contacts", "%s: %w", contacts, err)
+	}
+	p = newProtein(sites, len(residues))
+	err = p.readContacts(string(text))
+	if err != nil {
+		return nil, nil, refuse("contacts", "%s: %w", contacts, err)
+	}
+	return p, sequences, nil
 }
 
 // norms returns the Frobenius norm of each J_ij, [sites × sites].

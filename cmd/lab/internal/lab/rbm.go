@@ -35,13 +35,13 @@ func newRBM(f *pflag.FlagSet) maker {
 		"what MMD is measured from; auto is exact draws where possible")
 	samples := wholeFlag(f, "reference-samples", 500, 2, 1<<14, "states of the reference")
 	steps := wholeFlag(f, "reference-steps", 1000, 1, 1<<20, "block Gibbs steps behind each state of the reference")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		d := &distribution{kind: "rbm"}
 		var m *targets.RBM
 		var err error
 		switch {
 		case *file != "":
-			if m, err = readMachine(*file); err != nil {
+			if m, err = readMachine(in, *file); err != nil {
 				return nil, refuse("weights", "%s: %w", *file, err)
 			}
 			d.parameters = settings(f, "weights")
@@ -49,7 +49,7 @@ func newRBM(f *pflag.FlagSet) maker {
 			m, err = targets.NewRandomRBM(*visible, *hidden, *scale, samplers.Streams(*own, "rbm", 1)[0])
 			d.parameters = settings(f, "data", "visible", "hidden", "scale", "target-seed")
 		default:
-			if d.pictures, err = readPictures("data", *data, *side); err != nil {
+			if d.pictures, err = readPictures(in, "data", *data, *side); err != nil {
 				return nil, err
 			}
 			images := slices.Collect(slices.Chunk(binarised(d.pictures.train, false, nil), d.pictures.pixels()))

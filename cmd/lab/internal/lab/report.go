@@ -28,6 +28,7 @@ type StudyReport struct {
 	Signature   string            `json:"signature"` // text that names all on which the numbers depend
 	Seed        uint64            `json:"seed"`
 	Parameters  []parameter       `json:"parameters"`
+	Inputs      []parameter       `json:"inputs,omitempty"` // files and models, each with the beginning of its SHA-256
 	Cells       []*cellResult     `json:"cells"`
 	Notes       []string          `json:"notes,omitempty"`
 	Definitions map[string]string `json:"definitions"`

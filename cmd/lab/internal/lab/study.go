@@ -39,7 +39,8 @@ type Study struct {
 	Flags       *pflag.FlagSet
 
 	// plan checks the settings and returns the cells.
-	plan func(ctx context.Context, seed uint64) (*plan, error)
+	// What it reads, it reads by in.
+	plan func(ctx context.Context, in *inputs, seed uint64) (*plan, error)
 }
 
 func newStudy(name, short, help string) *Study {
@@ -63,9 +64,6 @@ type plan struct {
 	curves  []curve
 	cells   []cell
 	notes   []string // printed below the table
-	// inputs are the models and files that the numbers depend on, each with the
-	// beginning of its SHA-256, for the signature.
-	inputs []parameter
 	// between says between what the standard errors of single cells are, such as "4 chains"; if "", repetitions.
 	between  string
 	warnings []string
@@ -186,11 +184,13 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 		r.Parameters = append(r.Parameters, parameter{f.Name, f.Value.String()})
 		r.Signature += "|" + f.Name + ":" + f.Value.String()
 	})
-	p, err := s.plan(ctx, o.Seed)
+	in := &inputs{}
+	p, err := s.plan(ctx, in, o.Seed)
 	if err != nil {
 		return nil, err
 	}
-	for _, input := range p.inputs {
+	r.Inputs = in.list
+	for _, input := range in.list {
 		r.Signature += "|" + input.Name + ":" + input.Value
 	}
 	r.Signature += fmt.Sprintf("|seed:%d", o.Seed)
@@ -232,26 +232,38 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if b.folder == "" {
 		return c.run(ctx, b)
 	}
-	text, err := os.ReadFile(b.path())
-	if err == nil {
-		var known cellResult
-		if err := json.Unmarshal(text, &known); err != nil {
-			return fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
-		}
-		if known.Signature == b.result.Signature {
-			b.result = &known
-			return nil
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	known, err := b.known()
+	if err != nil {
 		return err
+	}
+	if known != nil && known.Signature == b.result.Signature {
+		b.result = known
+		return nil
 	}
 	if err := c.run(ctx, b); err != nil {
 		return err
 	}
-	if text, err = object.EncodeIndent(b.result, "", "  "); err != nil {
+	text, err := object.EncodeIndent(b.result, "", "  ")
+	if err != nil {
 		return err
 	}
 	return maybe.WriteFile(b.path(), append(text, '\n'), 0o666)
+}
+
+// known reads the result that b.folder has of the cell, or returns nil.
+func (b *bench) known() (*cellResult, error) {
+	text, err := os.ReadFile(b.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var known cellResult
+	if err := json.Unmarshal(text, &known); err != nil {
+		return nil, fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
+	}
+	return &known, nil
 }
 
 // claim makes the folder of an experiment. If the folder holds another experiment, claim returns an error.
@@ -264,10 +276,24 @@ func claim(folder, signature string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return maybe.WriteFile(path, []byte(signature+"\n"), 0o666)
 	}
-	if there := strings.TrimSpace(string(text)); err == nil && there != signature {
-		return refuse("output", "%s holds another experiment (%s): choose another folder", folder, there)
+	if err != nil {
+		return err
 	}
-	return err
+	there := strings.TrimSpace(string(text))
+	if there != signature {
+		return refuse("output", "%s holds another experiment (%s, and not %s): choose another folder", folder,
+			besides(there, signature), besides(signature, there))
+	}
+	return nil
+}
+
+// besides lists the fields of a signature that another signature lacks.
+func besides(signature, other string) string {
+	known := strings.Split(other, "|")
+	fields := slices.DeleteFunc(strings.Split(signature, "|"), func(field string) bool {
+		return slices.Contains(known, field)
+	})
+	return strings.Join(fields, "|")
 }
 
 // An OptionError is an error about an option's value. Its text begins with the option's name, as the user types it.

@@ -16,11 +16,12 @@ func newText(f *pflag.FlagSet) maker {
 	template := f.String("template", "the old [MASK] sat by the [MASK] and said nothing .", "`TEXT` with its blanks")
 	candidates := wholeFlag(f, "candidates", 40, 2, maxCategories, "the most probable tokens, which a blank may take")
 	name := f.String("model", "", "`NAME` of a model, or a folder with one (default: the built-in)")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		bundle, err := models.Open(*name)
 		if err != nil {
 			return nil, err
 		}
+		in.add("model", bundle.Name, bundle.SHA256)
 		tokenizer, err := bundle.Tokenizer()
 		if err != nil {
 			return nil, err

@@ -319,8 +319,8 @@ of an image from the upper. linear, nonlinear and two-layers are the slides' str
 	evaluations := wholeFlag(f, "evaluations", 2, 2, 1<<20, "evaluations of f, for an image and layer; relax takes 3")
 	particles := wholeFlag(f, "particles", 100, 1, 1<<20, "draws behind each log-likelihood")
 	repeats := repeatsFlag(f, 2)
-	s.plan = func(context.Context, uint64) (*plan, error) {
-		set, err := images()
+	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
+		set, err := images(in)
 		if err != nil {
 			return nil, err
 		}
