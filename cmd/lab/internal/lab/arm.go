@@ -21,10 +21,12 @@ const maxListedSlots = 16
 func newARMGradients() *Study {
 	s := newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
 		`Estimate the gradient of E[U] over independent slots by ARM, by its half with a baseline (ar), by
-REINFORCE, by REINFORCE with the mean of the other draws as baseline (leave-one-out), by REBAR's relaxed
-control variate (relax), and by Gumbel-softmax with straight-through, which is biased, at equal numbers of
-evaluations, and compare with the exact gradient. A target is square:P0, ARM's example (z - P0)² of one
-bit, or one of the laboratory's with few states; with three categories and more ARM is its generalisation.`)
+REINFORCE without a baseline, with the mean of the other draws (leave-one-out) and with a learned one
+(nvil), by the control variates of muprop, rebar and relax, by local expectation gradients (legrad), and
+by relaxations, which are biased: concrete, straight-through, and straight-through of Gumbel-softmax
+(st-gumbel). All have the same number of evaluations, but for legrad, one of whose draws takes one for
+each slot. Compare with the exact gradient. A target is square:P0, ARM's example (z - P0)² of one bit,
+or one of the laboratory's with few states; with three categories and more ARM is its generalisation.`)
 	f := s.Flags
 	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
 		"rbm:data=none,visible=8,hidden=5,scale=1", "potts:size=2x2"}, "a target; give it again for more")
@@ -97,7 +99,7 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	exactGradient(all, logits, want)
 	r, draws := b.stream("draws "+kind), max(evaluations/e.evaluations(), 1)
 	known := make([][]float64, estimates)
-	for range estimates / 10 { // during these calls relax tunes its scale η
+	for range estimates / 10 { // during these calls control variates are tuned
 		if err := e.estimate(ctx, logits, draws, r, make([]float64, len(logits))); err != nil {
 			return err
 		}

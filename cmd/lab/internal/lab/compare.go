@@ -102,8 +102,14 @@ func newComparisonPlan(title string, chains int) *plan {
 	p.follow(byStep, 2, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²; ")
 	p.follow(mmd, 3, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the "+
 		"chains' present states; its error is the jackknife's over chains; ")
-	p.between = counted(chains, "chain")
+	p.betweenChains(chains)
 	return p
+}
+
+// betweenChains says that the standard errors of single cells are between so many chains.
+func (p *plan) betweenChains(n int) {
+	p.between = counted(n, "chain")
+	p.chains = n
 }
 
 // follow adds, for each budget, a column that follows the given curve.

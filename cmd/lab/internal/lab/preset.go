@@ -49,6 +49,20 @@ func figures() []figure {
 			fmt.Sprintf("coupling %v", coupling), fmt.Sprintf("ising:coupling=%v,field=0.2", coupling),
 			"gibbs-x:block=1,steps=LONGER,gwg,dula:step-size=0.4,steps=LONGER,dmala:step-size=0.8", "independent"})
 	}
+	random := part{"random weights, 784 × 500", "rbm:data=none,visible=784,hidden=500,scale=0.2236," +
+		"reference=block-gibbs,reference-steps=40", "", "uniform"}
+	learned := part{"learned from digits, 64 × 500", "rbm:data=digits,hidden=500,learning-rate=0.001", "", "uniform"}
+	random.samplers = "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.1,smoothing=0.5,r-hmc:step-size=0.2," +
+		"smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2,dmala:step-size=0.4"
+	learned.samplers = random.samplers
+	tuned := random
+	tuned.samplers = grid([]string{"0.03", "0.1", "0.2", "0.3"}, "r-mala", "r-hmc", "d-svgd")
+	lattice := part{"5 × 5 Ising model", paperIsing, "", "independent"}
+	lattice.samplers = "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4," +
+		"r-mala:step-size=0.2,r-hmc:step-size=0.2,d-svgd:step-size=0.3,smoothing=1,dula:step-size=0.4," +
+		"dmala:step-size=0.8"
+	tunedLattice := lattice
+	tunedLattice.samplers = grid([]string{"0.05", "0.1", "0.2", "0.3", "0.5"}, "r-mala", "r-hmc", "d-svgd")
 	return []figure{
 		{biasPreset, "the bias of DULA against the step size, and against ε",
 			"2 × 2 Ising model, coupling 0.1, field 0.2; 1-d example with a = 1, b = 0.1, and with a = b = 0. Exact " +
@@ -64,22 +78,21 @@ func figures() []figure {
 		{"dlp-figure-3", "log RMSE on a 5 × 5 Ising model",
 			"Coupling 0.1, field 0.2, 50,000 steps, starts by the field; 10 chains where the paper has 2, for the " +
 				"errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here. Relaxations and D-SVGD have " +
-				"the best of a grid of ε and smoothing.", 10, 50000,
-			[]part{{"5 × 5 Ising model", paperIsing, "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg," +
-				"gwg-x:radius=4,r-mala:step-size=0.2,r-hmc:step-size=0.2,d-svgd:step-size=0.3,smoothing=1," +
-				"dula:step-size=0.4,dmala:step-size=0.8", "independent"}}},
+				"the best of dlp-figure-3-grid.", 10, 50000, []part{lattice}},
+		{"dlp-figure-3-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 3",
+			"The model and the starts of dlp-figure-3.", 10, 50000, []part{tunedLattice}},
 		{"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
-			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository; 100 chains, " +
-				"300 steps, 500 states of block Gibbs as reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 " +
-				"and 0.2 here. Relaxations and D-SVGD have the best of a grid. Who has MNIST's files takes " +
-				"lab rbm --data train-images-idx3-ubyte.gz --hidden 500 --updates 600 --learning-rate 0.001.", 100, 300,
-			[]part{{"RBM", "rbm:data=none,visible=784,hidden=500,scale=0.2236,reference=block-gibbs," +
-				"reference-steps=40", "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.03," +
-				"smoothing=1,r-hmc:step-size=0.03,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2," +
-				"dmala:step-size=0.4", "uniform"}}},
+			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository, and one of 500 " +
+				"hidden units that has learned the digits; 100 chains, 300 steps, 500 states of block Gibbs as " +
+				"reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 and 0.2 here. Relaxations and D-SVGD have " +
+				"the best of dlp-figure-4-grid. With MNIST's files: lab rbm --data train-images-idx3-ubyte.gz " +
+				"--hidden 500 --updates 600 --learning-rate 0.001 --chains 100 --steps 300 --warm-up 0 --samplers " +
+				"rbm-gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4.", 100, 300, []part{random, learned}},
+		{"dlp-figure-4-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 4",
+			"The random machine of dlp-figure-4.", 100, 300, []part{tuned}},
 		{"dlp-figure-7", "log RMSE on 5 × 5 Ising models of several couplings",
-			"Couplings 0.1, 0.15, 0.2, 0.25, field 0.2; GWG and DMALA 50,000 steps, Gibbs and DULA 125,000, 4 chains.",
-			4, 50000, couplings},
+			"Couplings 0.1, 0.15, 0.2, 0.25, field 0.2; GWG and DMALA 50,000 steps, Gibbs and DULA 125,000. The " +
+				"column of equal steps has all at 50,000.", 10, 50000, couplings},
 		{"dlp-appendix-h", "preconditioned DLP on two spins whose derivatives differ by a factor of 10^6",
 			"Couplings -0.001 and -1000 of each spin with itself, 250,000 steps. Preconditioners 1000 and 0.001 of " +
 				"α = 1 in the paper: 0.5 here. The paper's formula in appendix H has their squares; its numbers, and " +
@@ -94,6 +107,19 @@ func figures() []figure {
 	}
 }
 
+// grid lists samplers with each of the step sizes and three smoothings.
+func grid(stepSizes []string, names ...string) string {
+	var list []string
+	for _, name := range names {
+		for _, stepSize := range stepSizes {
+			for _, smoothing := range []string{"0.1", "0.5", "1"} {
+				list = append(list, name+":step-size="+stepSize+",smoothing="+smoothing)
+			}
+		}
+	}
+	return strings.Join(list, ",")
+}
+
 // elsewhere maps each figure or table without a preset to the command that repeats it.
 var elsewhere = map[string]string{
 	"dlp-figure-5":                                      "lab learn ising",
@@ -102,6 +128,8 @@ var elsewhere = map[string]string{
 	"dlp-figure-9 dlp-table-1":                          "lab learn images -o DIR",
 	"dlp-table-2 dlp-table-4":                           "lab networks",
 	"arm-figure-5 arm-figure-6 arm-table-2 arm-table-3": "lab arm vae",
+	"arm-figure-2 arm-figure-3":                         "lab arm toy",
+	"arm-figure-4 arm-table-4":                          "lab arm vae --structures halves --updates 5000",
 }
 
 // NewPreset returns the study that repeats the figure given by --preset. The figure fixes samplers, warm-up and starts.
@@ -274,7 +302,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 			"of the model's terms, over all states and slots"},
 		{name: "bound-6.1", format: "%.3g", table: 1, definition: "of theorem 6.1"},
 	})
-	p.between = counted(chains, "chain")
+	p.betweenChains(chains)
 	p.notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
 		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
 		fmt.Sprintf("observed over %s × %s", counted(chains, "chain"), counted(steps, "step"))}

@@ -152,23 +152,51 @@ func (r *StudyReport) JSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// CSV returns a header and a row for each cell.
+// CSV returns a header and a row for each cell: labels, numbers, and standard errors where single cells have them, with
+// the number of chains behind those.
 func (r *StudyReport) CSV() ([]byte, error) {
-	rows := [][]string{slices.Concat(r.Cells[0].Labels.names(), names(r.plan.columns), []string{"signature"})}
+	numbers := names(r.plan.columns)
+	withErrors := slices.DeleteFunc(slices.Clone(numbers), func(name string) bool {
+		return !slices.ContainsFunc(r.Cells, func(c *cellResult) bool { return has(c.Errors, name) })
+	})
+	head := append(r.Cells[0].Labels.names(), numbers...)
+	for _, name := range withErrors {
+		head = append(head, name+ErrorSuffix)
+	}
+	rows := [][]string{append(head, ChainsColumn, "signature")}
 	for _, c := range r.Cells {
 		row := c.Labels.values()
-		for _, name := range names(r.plan.columns) {
-			text := ""
-			if x, found := c.Numbers[name]; found {
-				text = decimal(x)
-			}
-			row = append(row, text)
+		for _, name := range numbers {
+			row = append(row, field(c.Numbers, name))
 		}
-		rows = append(rows, append(row, c.Signature))
+		for _, name := range withErrors {
+			row = append(row, field(c.Errors, name))
+		}
+		rows = append(rows, append(row, strconv.Itoa(r.plan.chains), c.Signature))
 	}
 	var b bytes.Buffer
 	err := csv.NewWriter(&b).WriteAll(rows)
 	return b.Bytes(), err
+}
+
+// Names in results.csv: a number's standard error is in the column with this suffix, and the chains behind it, or 0, in
+// this column.
+const (
+	ErrorSuffix  = "-error"
+	ChainsColumn = "chains"
+)
+
+func has(numbers map[string]float64, name string) bool {
+	_, found := numbers[name]
+	return found
+}
+
+// field returns a number as text, or "" if it is not known.
+func field(numbers map[string]float64, name string) string {
+	if !has(numbers, name) {
+		return ""
+	}
+	return decimal(numbers[name])
 }
 
 func names(columns []column) (list []string) {

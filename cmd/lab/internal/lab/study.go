@@ -65,7 +65,9 @@ type plan struct {
 	cells   []cell
 	notes   []string // printed below the table
 	// between says between what the standard errors of single cells are, such as "4 chains"; if "", repetitions.
-	between  string
+	between string
+	// chains is the number of chains that the standard errors of single cells are between, or 0.
+	chains   int
 	warnings []string
 }
 

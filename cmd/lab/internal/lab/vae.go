@@ -316,7 +316,8 @@ of an image from the upper. linear, nonlinear and two-layers are the slides' str
 	updates := wholeFlag(f, "updates", 1500, 1, 1<<30, "updates of each training")
 	batch := wholeFlag(f, "batch", 50, 1, 1<<20, "images of each update")
 	rate := number(f, "learning-rate", 0.003, " above 0", "of Adam")
-	evaluations := wholeFlag(f, "evaluations", 2, 2, 1<<20, "evaluations of f, for an image and layer; relax takes 3")
+	evaluations := wholeFlag(f, "evaluations", 2, 2, 1<<20,
+		"evaluations of f, for an image and layer; rebar and relax take 3, legrad one more than bits")
 	particles := wholeFlag(f, "particles", 100, 1, 1<<20, "draws behind each log-likelihood")
 	repeats := repeatsFlag(f, 2)
 	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
