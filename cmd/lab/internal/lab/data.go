@@ -90,12 +90,15 @@ func parseRegression(text []byte) (*regression, error) {
 }
 
 // split is a table in two parts: a fifth to test with, as in the papers, and the rest to train with. Outputs are
-// between 0 and 1. Inputs have mean 0 and standard deviation 1 over the training part.
+// between 0 and 1. Inputs are scaled in one of the ways of inputScales.
 type split struct {
 	trainX, trainY, testX, testY []float64
 }
 
-func (t *regression) split(r *rand.Rand) split {
+// inputScales lists how inputs are scaled, over the training part: mean 0 and standard deviation 1, or from 0 to 1.
+func inputScales() []string { return []string{"standard", "unit"} }
+
+func (t *regression) split(r *rand.Rand, scale string) split {
 	var s split
 	examples := len(t.y)
 	low, high := slices.Min(t.y), slices.Max(t.y)
@@ -113,13 +116,17 @@ func (t *regression) split(r *rand.Rand) split {
 		for i := range column {
 			column[i] = s.trainX[i*t.inputs+j]
 		}
-		mean, deviation := stat.PopMeanStdDev(column, nil)
-		if deviation == 0 {
-			deviation = 1 // the column is constant
+		origin, unit := stat.PopMeanStdDev(column, nil)
+		if scale == "unit" {
+			origin = slices.Min(column)
+			unit = slices.Max(column) - origin
+		}
+		if unit == 0 {
+			unit = 1 // the column is constant
 		}
 		for _, part := range [][]float64{s.trainX, s.testX} {
 			for i := j; i < len(part); i += t.inputs {
-				part[i] = (part[i] - mean) / deviation
+				part[i] = (part[i] - origin) / unit
 			}
 		}
 	}
@@ -142,7 +149,7 @@ func (s *imageSet) pixels() int { return s.rows * s.columns }
 // imageSets lists the names of the image sets that the laboratory has or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readPictures makes images, or reads the digits or an IDX file, perhaps compressed. Errors name the option.
+// readPictures makes images, or reads the digits, an IDX file, perhaps compressed, or an .amat file. Errors name the option.
 func readPictures(in *inputs, option, name string, side int) (*imageSet, error) {
 	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
@@ -158,7 +165,11 @@ func readPictures(in *inputs, option, name string, side int) (*imageSet, error) 
 	if name == "digits" {
 		return parseDigits(string(text)), nil
 	}
-	s, err := parseIDX(text)
+	parse := parseIDX
+	if strings.HasSuffix(name, ".amat") {
+		parse = parseAMAT
+	}
+	s, err := parse(text)
 	if err != nil {
 		return nil, refuse(option, "%s: %w", name, err)
 	}
@@ -178,6 +189,36 @@ func parseDigits(text string) *imageSet {
 
 // maxPixels is the largest number of pixels in a file.
 const maxPixels = 1 << 28
+
+// parseAMAT reads images as the static binary MNIST has them: a line of numbers from 0 to 1 for each, row by row, with
+// spaces between them. Images are square.
+func parseAMAT(text []byte) (*imageSet, error) {
+	p := &imageSet{}
+	line := 0
+	for words := range strings.Lines(string(text)) {
+		line++
+		numbers := strings.Fields(words)
+		if line == 1 {
+			p.rows = int(math.Round(math.Sqrt(float64(len(numbers)))))
+			p.columns = p.rows
+		}
+		if len(numbers) != p.pixels() || p.rows == 0 {
+			return nil, fmt.Errorf("line %d has %d numbers: as many as a square has pixels are wanted, in each line", line,
+				len(numbers))
+		}
+		for _, word := range numbers {
+			x, err := strconv.ParseFloat(word, 64)
+			if err != nil || !(x >= 0 && x <= 1) {
+				return nil, fmt.Errorf("line %d: %q is not a number from 0 to 1", line, word)
+			}
+			p.train = append(p.train, x)
+		}
+	}
+	if line == 0 {
+		return nil, errors.New("it has no images")
+	}
+	return p, nil
+}
 
 // parseIDX reads images in MNIST's format: the bytes 0, 0, type 8, 3 dimensions, then their sizes, then the pixels.
 func parseIDX(text []byte) (*imageSet, error) {
@@ -211,7 +252,8 @@ func parseIDX(text []byte) (*imageSet, error) {
 
 // imageFlags defines the flags that choose images, and returns a function that reads them.
 func imageFlags(f *pflag.FlagSet) func(*inputs) (*imageSet, error) {
-	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
+	data := f.String("data", "digits",
+		"images: "+strings.Join(imageSets(), ", ")+", or a `FILE` in the form IDX, or .amat")
 	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
 	side := wholeFlag(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")

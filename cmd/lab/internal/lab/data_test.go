@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,7 +131,16 @@ func TestReadPictures(t *testing.T) {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
+	amat := func(text string) string { return saved(t, "static.amat", text) }
+	p := must(readPictures(&inputs{}, "data", amat("0 1 0.2 0\n1.0000e+00 1 0 0.4\n"), 0))(t)
+	if len(p.train) != 8 || p.rows != 2 || p.columns != 2 || p.train[1] != 1 || p.train[2] != 0.2 || p.train[4] != 1 {
+		t.Errorf("static: %+v", p)
+	}
 	for want, path := range map[string]string{
+		"line 2 has 3 numbers":   amat("0 1 1 0\n1 1 0\n"),
+		"line 1 has 3 numbers":   amat("0 1 1\n"),
+		"is not a number from":   amat("0 1 1 0\n1 1 0 2\n"),
+		"it has no images":       amat(""),
 		"begins with 0, 0, 8, 3": wrote(t, []byte("no")),
 		"8 bytes of pixels, and its header": wrote(t,
 			append(bytes.Clone(idx[:7]), append([]byte{3}, idx[8:]...)...)),
@@ -178,7 +188,7 @@ func TestRegressions(t *testing.T) {
 		if len(table.y) != want[0] || table.inputs != want[1] || len(table.x) != want[0]*want[1] {
 			t.Errorf("%s: %d examples of %d inputs", name, len(table.y), table.inputs)
 		}
-		s := table.split(bare(1).stream("split"))
+		s := table.split(bare(1).stream("split"), "standard")
 		if len(s.trainY)+len(s.testY) != want[0] || len(s.testY) != want[0]/5 {
 			t.Errorf("%s: split into %d and %d", name, len(s.trainY), len(s.testY))
 		}
@@ -189,6 +199,13 @@ func TestRegressions(t *testing.T) {
 		mean, deviation := stat.PopMeanStdDev(column, nil)
 		near(t, name+": mean of a column", mean, 0, 1e-9)
 		near(t, name+": its deviation", deviation, 1, 1e-9)
+		unit := table.split(bare(1).stream("split"), "unit")
+		column = column[:0]
+		for i := 1; i < len(unit.trainX); i += table.inputs {
+			column = append(column, unit.trainX[i])
+		}
+		near(t, name+": least of a column", slices.Min(column), 0, 0)
+		near(t, name+": most of a column", slices.Max(column), 1, 1e-12)
 	}
 	for content, want := range map[string]string{
 		"a,b\n1,2\n3,x\n4,5\n6,7\n8,9\n": `line 3, column b: "x" is not a finite number`,

@@ -28,7 +28,7 @@ func newLearnImages() *Study {
 		`Train a residual network as the energy of binary images, by persistent contrastive divergence
 with a replay buffer, and estimate its test log-likelihood by annealed importance sampling: table 1
 of the discrete Langevin paper. --data is digits (8 x 8), bars-and-stripes, or an IDX file as
-MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is
+MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is
 --steps 40 --updates 50000 --batch 100 --buffer 10000
 --learning-rate 0.0001 --warm-up 10000 --average 0.999 --features 64 --blocks 8 --ais-steps 300000
 --ais-chains 500.`)

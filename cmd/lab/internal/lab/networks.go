@@ -33,6 +33,8 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 	tau := number(f, "tau", 100, " above 0", "U is minus τ times the mean squared error; the paper's code has 100")
 	chains := wholeFlag(f, "chains", 10, 1, maxChains, "chains, whose predictions are averaged")
 	steps := wholeFlag(f, "steps", 200, 1, 1<<30, "steps of each chain")
+	scale := choiceFlag(f, "inputs", inputScales(),
+		"scale of the inputs: mean 0 and standard deviation 1, or from 0 to 1 as in the paper")
 	repeats := repeatsFlag(f, 2)
 	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
 		p := newPlan("binary Bayesian neural networks", []column{
@@ -52,7 +54,7 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 			}
 			for _, spec := range *specs {
 				p.add(*repeats, func(ctx context.Context, b *bench) error {
-					data := table.split(b.stream("split"))
+					data := table.split(b.stream("split"), *scale)
 					target := newBinaryNetwork(data.trainX, data.trainY, *hidden, *tau)
 					return sampleNetwork(ctx, b, spec, target, data, *chains, *steps)
 				}, parameter{"sampler", spec.Label}, parameter{"data", name})

@@ -21,7 +21,7 @@ import (
 // units. By default it learns bars and stripes, and is small enough for exact sums.
 func newRBM(f *pflag.FlagSet) maker {
 	data := f.String("data", "bars-and-stripes", "what the machine is trained on: "+strings.Join(imageSets(), ", ")+
-		", an IDX `FILE`, or none, for random weights")
+		", a `FILE` in the form IDX, or .amat, or none, for random weights")
 	side := wholeFlag(f, "side", 5, 2, 16, "pixels of a side of bars and stripes")
 	hidden := wholeFlag(f, "hidden", 12, 1, 4096, "hidden units")
 	visible := wholeFlag(f, "visible", 100, 1, 4096, "visible units of random weights")
