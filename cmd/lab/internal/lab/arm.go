@@ -14,10 +14,12 @@ import (
 	"infill/samplers"
 )
 
-// maxListedSlots is the largest number of slots for which the exact gradient lists all states.
+// maxListedSlots is the largest number of slots for which the exact gradient
+// lists all states.
 const maxListedSlots = 16
 
-// newARMGradients returns the study of estimators' bias, variance and speed, on Yin and Zhou's example and on models.
+// newARMGradients returns the study of estimators' bias, variance and speed, on
+// Yin and Zhou's example and on models.
 func newARMGradients() *Study {
 	s := newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
 		`Estimate the gradient of E[U] over independent slots by ARM, by its half with a baseline (ar), by
@@ -63,7 +65,8 @@ or one of the laboratory's with few states; with three categories and more ARM i
 	return s
 }
 
-// slotsOf makes the target that name describes. For more than maxListedSlots slots, it returns an error.
+// slotsOf makes the target that name describes. For more than maxListedSlots
+// slots, it returns an error.
 func slotsOf(ctx context.Context, in *inputs, name string) (samplers.Target, error) {
 	if p0, found := strings.CutPrefix(name, "square:"); found {
 		p, err := strconv.ParseFloat(p0, 64)
@@ -83,7 +86,8 @@ func slotsOf(ctx context.Context, in *inputs, name string) (samplers.Target, err
 	return d.target, nil
 }
 
-// gradients compares the gradients of an estimator with the exact gradient, at random log-odds.
+// gradients compares the gradients of an estimator with the exact gradient, at
+// random log-odds.
 func (b *bench) gradients(ctx context.Context, kind string, target samplers.Target, evaluations, estimates int) error {
 	e, err := newEstimator(kind, target)
 	if err != nil {
@@ -97,7 +101,8 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	}
 	want := make([]float64, len(logits))
 	exactGradient(all, logits, want)
-	r, draws := b.stream("draws "+kind), max(evaluations/e.evaluations(), 1)
+	r := b.stream("draws " + kind)
+	draws := max(evaluations/e.evaluations(), 1)
 	known := make([][]float64, estimates)
 	for range estimates / 10 { // during these calls control variates are tuned
 		if err := e.estimate(ctx, logits, draws, r, make([]float64, len(logits))); err != nil {
@@ -124,7 +129,8 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	return nil
 }
 
-// newARMToy returns the study that climbs E[(z - p₀)²] of one bit. The best bit is 0 for p₀ above a half, otherwise 1.
+// newARMToy returns the study that climbs E[(z - p₀)²] of one bit. The best bit
+// is 0 for p₀ above a half, otherwise 1.
 func newARMToy() *Study {
 	s := newStudy("arm toy", "Climb ARM's example with each gradient estimator",
 		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
@@ -156,12 +162,15 @@ by each estimator: the example of ARM's slides.`)
 	return s
 }
 
-// climb raises E[(z - p₀)²] by gradient ascent with one estimator, or with the exact gradient.
+// climb raises E[(z - p₀)²] by gradient ascent with one estimator, or with the
+// exact gradient.
 func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations, steps int, rate float64) (err error) {
-	logits, gradient := []float64{0}, []float64{0}
+	logits := []float64{0}
+	gradient := []float64{0}
 	var e estimator
 	if kind != "exact" {
-		if e, err = newEstimator(kind, squareTarget(p0)); err != nil {
+		e, err = newEstimator(kind, squareTarget(p0))
+		if err != nil {
 			return err
 		}
 	}
@@ -177,7 +186,8 @@ func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations,
 	for step := range steps {
 		p := logmath.Sigmoid(logits[0])
 		exact := p * (1 - p) * (1 - 2*p0)
-		if gradient[0] = exact; e != nil {
+		gradient[0] = exact
+		if e != nil {
 			if err := e.estimate(ctx, logits, max(evaluations/e.evaluations(), 1), r, gradient); err != nil {
 				return err
 			}

@@ -9,14 +9,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// arm is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM: Augment-REINFORCE-Merge Gradient for Stochastic
-// Binary Networks" (ICLR 2019, algorithm 1), an unbiased gradient that needs energies only:
+// arm is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM:
+// Augment-REINFORCE-Merge Gradient for Stochastic Binary Networks" (ICLR 2019,
+// algorithm 1), an unbiased gradient that needs energies only:
 //
 //	u ~ Uniform(0,1)^m
 //	∂E[U]/∂φ_j ≈ (U([u > sigmoid(-φ)]) - U([u < sigmoid(φ)])) (u_j - ½)
 //
-// For K categories it is ARSM (Yin, Yue and Zhou, ICML 2019); ARM is its case K = 2. π is uniform on the simplex, and b
-// is the category of the least π_i exp(-φ_i). If b^ck is the state after parts c and k of π swap in every slot,
+// For K categories it is ARSM (Yin, Yue and Zhou, ICML 2019); ARM is its case K
+// = 2. π is uniform on the simplex, and b is the category of the least π_i
+// exp(-φ_i). If b^ck is the state after parts c and k of π swap in every slot,
 //
 //	∂E[U]/∂φ_jc ≈ Σ_k (U(b^ck) - mean_i U(b^ik)) (1/K - π_jk)
 type arm struct{ batch }
@@ -28,7 +30,8 @@ func (a arm) evaluations() int { return 1 + a.categories*(a.categories-1)/2 }
 func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
 	k := a.categories
 	sites := len(logits) / (k - 1)
-	pi, states := make([]float64, sites*k), make([]int, sites)
+	pi := make([]float64, sites*k)
+	states := make([]int, sites)
 	u := make([][]float64, k*k) // U of b^ck, [rows]
 	clear(gradient)
 	for range draws {
@@ -51,7 +54,8 @@ func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.
 				if err != nil {
 					return err
 				}
-				u[c*k+d], u[d*k+c] = of, of
+				u[c*k+d] = of
+				u[d*k+c] = of
 			}
 		}
 		for i := range sites {
@@ -70,11 +74,14 @@ func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.
 	return nil
 }
 
-// race returns the category with the least π_i exp(-φ_i), after parts c and d of π are swapped.
+// race returns the category with the least π_i exp(-φ_i), after parts c and d
+// of π are swapped.
 func race(pi, logits []float64, c, d int) int {
-	best, at := math.Inf(1), 0
+	best := math.Inf(1)
+	at := 0
 	for v := range pi {
-		part, weight := v, 1.0
+		part := v
+		weight := 1.0
 		switch v {
 		case c:
 			part = d
@@ -85,7 +92,8 @@ func race(pi, logits []float64, c, d int) int {
 			weight = math.Exp(-logits[v-1])
 		}
 		if x := pi[part] * weight; x < best {
-			best, at = x, v
+			best = x
+			at = v
 		}
 	}
 	return at

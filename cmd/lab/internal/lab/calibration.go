@@ -278,7 +278,8 @@ func (r *calibrationRun) compare(ctx context.Context, b *bench, of span) error {
 	said := 0.0
 	var fills, right []float64 // of each sentence with such a fill
 	for _, s := range r.filled {
-		n, hits := 0.0, 0.0
+		n := 0.0
+		hits := 0.0
 		for _, f := range s.fills {
 			if !of.holds(f.probability) {
 				continue

@@ -7,9 +7,11 @@ import (
 	"infill/internal/logmath"
 )
 
-// concrete is the Concrete relaxation (Maddison, Mnih and Teh 2017; Gumbel-softmax of Jang, Gu and Poole 2017): the
-// slope of U(s(z)), with s(z) = sigmoid(z/λ) and z = φ + logit(u). It is the gradient of E[U(s(z))], and so biased for
-// E[U(b)]. The densities in U are those of bits, not of the Concrete distribution.
+// concrete is the Concrete relaxation (Maddison, Mnih and Teh 2017;
+// Gumbel-softmax of Jang, Gu and Poole 2017): the slope of U(s(z)), with s(z) =
+// sigmoid(z/λ) and z = φ + logit(u). It is the gradient of E[U(s(z))], and so
+// biased for E[U(b)]. The densities in U are those of bits, not of the Concrete
+// distribution.
 type concrete struct{ batch }
 
 func newConcrete(b batch) estimator { return concrete{b} }

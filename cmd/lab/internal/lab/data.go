@@ -23,7 +23,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// carried holds data that are part of the program; data/README.md lists sources and licences.
+// carried holds data that are part of the program; data/README.md lists sources
+// and licences.
 //
 //go:embed data/*.csv data/digits.txt
 var carried embed.FS
@@ -41,7 +42,8 @@ type regression struct {
 // maxTable is the largest number of entries of a table.
 const maxTable = 1 << 24
 
-// readRegression reads one of the laboratory's tables, or a CSV file. The last column is the number to predict.
+// readRegression reads one of the laboratory's tables, or a CSV file. The last
+// column is the number to predict.
 func readRegression(in *inputs, name string) (*regression, error) {
 	text, err := in.read("data", name, regressions(), ".csv")
 	if err != nil {
@@ -89,26 +91,32 @@ func parseRegression(text []byte) (*regression, error) {
 	return t, nil
 }
 
-// split is a table in two parts: a fifth to test with, as in the papers, and the rest to train with. Outputs are
-// between 0 and 1. Inputs are scaled in one of the ways of inputScales.
+// split is a table in two parts: a fifth to test with, as in the papers, and
+// the rest to train with. Outputs are between 0 and 1. Inputs are scaled in one
+// of the ways of inputScales.
 type split struct {
 	trainX, trainY, testX, testY []float64
 }
 
-// inputScales lists how inputs are scaled, over the training part: mean 0 and standard deviation 1, or from 0 to 1.
+// inputScales lists how inputs are scaled, over the training part: mean 0 and
+// standard deviation 1, or from 0 to 1.
 func inputScales() []string { return []string{"standard", "unit"} }
 
 func (t *regression) split(r *rand.Rand, scale string) split {
 	var s split
 	examples := len(t.y)
-	low, high := slices.Min(t.y), slices.Max(t.y)
+	low := slices.Min(t.y)
+	high := slices.Max(t.y)
 	train := examples - examples/5
 	for n, i := range r.Perm(examples) {
-		x, y := t.x[i*t.inputs:(i+1)*t.inputs], (t.y[i]-low)/(high-low)
+		x := t.x[i*t.inputs : (i+1)*t.inputs]
+		y := (t.y[i] - low) / (high - low)
 		if n < train {
-			s.trainX, s.trainY = append(s.trainX, x...), append(s.trainY, y)
+			s.trainX = append(s.trainX, x...)
+			s.trainY = append(s.trainY, y)
 		} else {
-			s.testX, s.testY = append(s.testX, x...), append(s.testY, y)
+			s.testX = append(s.testX, x...)
+			s.testY = append(s.testY, y)
 		}
 	}
 	column := make([]float64, train)
@@ -137,7 +145,8 @@ func rootMeanSquare(a, b []float64) float64 {
 	return floats.Distance(a, b, 2) / math.Sqrt(float64(len(a)))
 }
 
-// imageSet holds images of one size, [images × pixels], each pixel between 0 and 1.
+// imageSet holds images of one size, [images × pixels], each pixel between 0
+// and 1.
 type imageSet struct {
 	rows, columns int
 	train         []float64
@@ -149,7 +158,8 @@ func (s *imageSet) pixels() int { return s.rows * s.columns }
 // imageSets lists the names of the image sets that the laboratory has or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readPictures makes images, or reads the digits, an IDX file, perhaps compressed, or an .amat file. Errors name the option.
+// readPictures makes images, or reads the digits, an IDX file, perhaps
+// compressed, or an .amat file. Errors name the option.
 func readPictures(in *inputs, option, name string, side int) (*imageSet, error) {
 	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
@@ -176,7 +186,8 @@ func readPictures(in *inputs, option, name string, side int) (*imageSet, error) 
 	return s, nil
 }
 
-// parseDigits reads images, one a line, of 64 grey levels. A level is a character: 0 to 9, and a to g for 10 to 16.
+// parseDigits reads images, one a line, of 64 grey levels. A level is a
+// character: 0 to 9, and a to g for 10 to 16.
 func parseDigits(text string) *imageSet {
 	p := &imageSet{rows: 8, columns: 8}
 	for line := range strings.Lines(text) {
@@ -190,8 +201,9 @@ func parseDigits(text string) *imageSet {
 // maxPixels is the largest number of pixels in a file.
 const maxPixels = 1 << 28
 
-// parseAMAT reads images as the static binary MNIST has them: a line of numbers from 0 to 1 for each, row by row, with
-// spaces between them. Images are square.
+// parseAMAT reads images as the static binary MNIST has them: a line of numbers
+// from 0 to 1 for each, row by row, with spaces between them. Images are
+// square.
 func parseAMAT(text []byte) (*imageSet, error) {
 	p := &imageSet{}
 	line := 0
@@ -220,22 +232,25 @@ func parseAMAT(text []byte) (*imageSet, error) {
 	return p, nil
 }
 
-// parseIDX reads images in MNIST's format: the bytes 0, 0, type 8, 3 dimensions, then their sizes, then the pixels.
+// parseIDX reads images in MNIST's format: the bytes 0, 0, type 8, 3
+// dimensions, then their sizes, then the pixels.
 func parseIDX(text []byte) (*imageSet, error) {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))
 		if err != nil {
 			return nil, err
 		}
-		if text, err = io.ReadAll(io.LimitReader(z, maxPixels+17)); err != nil {
+		text, err = io.ReadAll(io.LimitReader(z, maxPixels+17))
+		if err != nil {
 			return nil, err
 		}
 	}
 	if len(text) < 16 || !bytes.Equal(text[:4], []byte{0, 0, 8, 3}) {
 		return nil, errors.New("no IDX file of images: it begins with 0, 0, 8, 3")
 	}
-	n, rows, columns := binary.BigEndian.Uint32(text[4:]), binary.BigEndian.Uint32(text[8:]),
-		binary.BigEndian.Uint32(text[12:])
+	n := binary.BigEndian.Uint32(text[4:])
+	rows := binary.BigEndian.Uint32(text[8:])
+	columns := binary.BigEndian.Uint32(text[12:])
 	if rows == 0 || columns == 0 || n == 0 || rows > 1<<10 || columns > 1<<10 ||
 		uint64(n)*uint64(rows)*uint64(columns) > maxPixels {
 		return nil, fmt.Errorf("%d images of %d × %d pixels: there can be %d pixels", n, rows, columns, maxPixels)
@@ -250,7 +265,8 @@ func parseIDX(text []byte) (*imageSet, error) {
 	return p, nil
 }
 
-// imageFlags defines the flags that choose images, and returns a function that reads them.
+// imageFlags defines the flags that choose images, and returns a function that
+// reads them.
 func imageFlags(f *pflag.FlagSet) func(*inputs) (*imageSet, error) {
 	data := f.String("data", "digits",
 		"images: "+strings.Join(imageSets(), ", ")+", or a `FILE` in the form IDX, or .amat")
@@ -281,17 +297,20 @@ func imageFlags(f *pflag.FlagSet) func(*inputs) (*imageSet, error) {
 	}
 }
 
-// split returns images to train with and images to test with. If the set has no test images, split draws a fifth.
+// split returns images to train with and images to test with. If the set has no
+// test images, split draws a fifth.
 func (s *imageSet) split(b *bench) (train, test []float64) {
 	if s.test != nil {
 		return s.train, s.test
 	}
 	count := len(s.train) / s.pixels()
-	all, cut := rows(s.train, s.pixels(), b.stream("split").Perm(count)), count/5*s.pixels()
+	all := rows(s.train, s.pixels(), b.stream("split").Perm(count))
+	cut := count / 5 * s.pixels()
 	return all[cut:], all[:cut]
 }
 
-// binarised turns grey pixels into 0 or 1. If dynamic is true, 1 has the probability grey. Otherwise, it rounds.
+// binarised turns grey pixels into 0 or 1. If dynamic is true, 1 has the
+// probability grey. Otherwise, it rounds.
 func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	states := make([]int, len(pixels))
 	for i, x := range pixels {
@@ -304,11 +323,13 @@ func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	return states
 }
 
-// grid draws up to 100 images in rows of 10, with lines between them. Each pixel becomes 4 × 4 pixels.
+// grid draws up to 100 images in rows of 10, with lines between them. Each
+// pixel becomes 4 × 4 pixels.
 func (s *imageSet) grid(states []int) image.Image {
 	const side, pixel = 10, 4
 	n := min(side*side, len(states)/(s.rows*s.columns))
-	w, h := side*(s.columns*pixel+pixel), (n+side-1)/side*(s.rows*pixel+pixel)
+	w := side * (s.columns*pixel + pixel)
+	h := (n + side - 1) / side * (s.rows*pixel + pixel)
 	m := image.NewGray(image.Rect(0, 0, w, h))
 	for i := range m.Pix {
 		m.Pix[i] = 128

@@ -14,13 +14,16 @@ import (
 	"infill/samplers"
 )
 
-// An estimator estimates the gradient of E[U(b)] over independent slots with b_j ~ softmax(0, φ_j), which for two
-// categories is Bernoulli(sigmoid(φ_j)). A batch has several rows of logits, each with an expectation of its own. The
+// An estimator estimates the gradient of E[U(b)] over independent slots with
+// b_j ~ softmax(0, φ_j), which for two categories is Bernoulli(sigmoid(φ_j)). A
+// batch has several rows of logits, each with an expectation of its own. The
 // target gets the state of row n as state number n.
 type estimator interface {
-	// evaluations returns how many evaluations of the target, at hard or relaxed states, one draw takes.
+	// evaluations returns how many evaluations of the target, at hard or
+	// relaxed states, one draw takes.
 	evaluations() int
-	// estimate writes the mean of the given number of draws to gradient, [rows × slots × (categories - 1)] like logits.
+	// estimate writes the mean of the given number of draws to gradient, [rows
+	// × slots × (categories - 1)] like logits.
 	estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error
 }
 
@@ -28,7 +31,8 @@ type estimator interface {
 type estimatorKind struct {
 	name string
 	make func(batch) estimator
-	// binary says that it needs two categories in every slot, and relaxed that it needs energies of slots between 0 and 1.
+	// binary says that it needs two categories in every slot, and relaxed that
+	// it needs energies of slots between 0 and 1.
 	binary, relaxed bool
 	// biased says that its mean is not the gradient.
 	biased bool
@@ -60,7 +64,8 @@ func estimators() (names []string) {
 	return names
 }
 
-// newEstimator makes an estimator. All slots of target must have the same number of categories.
+// newEstimator makes an estimator. All slots of target must have the same
+// number of categories.
 func newEstimator(name string, target samplers.Target) (estimator, error) {
 	categories := target.Categories()
 	relaxed, soft := target.(samplers.RelaxedTarget)
@@ -88,7 +93,8 @@ type batch struct {
 	slots, categories int
 }
 
-// energies returns U of each row. If one is not finite, it returns an error, as the expectation does not exist.
+// energies returns U of each row. If one is not finite, it returns an error, as
+// the expectation does not exist.
 func (b batch) energies(ctx context.Context, states []int) ([]float64, error) {
 	u := make([]float64, len(states)/b.slots)
 	err := b.target.Energy(ctx, states, u)
@@ -100,7 +106,8 @@ func (b batch) energies(ctx context.Context, states []int) ([]float64, error) {
 	return u, err
 }
 
-// lawsOf returns the law of each slot, given its logits but the first, which is 0.
+// lawsOf returns the law of each slot, given its logits but the first, which is
+// 0.
 func lawsOf(logits []float64, more int) [][]float64 {
 	laws := make([][]float64, len(logits)/more)
 	for i := range laws {
@@ -109,7 +116,8 @@ func lawsOf(logits []float64, more int) [][]float64 {
 	return laws
 }
 
-// drawCategory returns the category that a uniform number u falls on: the others come before category 0.
+// drawCategory returns the category that a uniform number u falls on: the
+// others come before category 0.
 func drawCategory(law []float64, u float64) int {
 	rest := 0.0
 	for c := 1; c < len(law); c++ {
@@ -159,13 +167,15 @@ func (t squareTarget) Energy(_ context.Context, states []int, energy []float64) 
 
 func (t squareTarget) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
 	for c, z := range x {
-		energy[c], gradient[c] = math.Pow(z-float64(t), 2), 2*(z-float64(t))
+		energy[c] = math.Pow(z-float64(t), 2)
+		gradient[c] = 2 * (z - float64(t))
 	}
 	return nil
 }
 
-// deviations compares estimates with the exact gradient want. It returns the largest distance of a mean estimate, in
-// standard errors, and the variance of one estimate, summed over the entries.
+// deviations compares estimates with the exact gradient want. It returns the
+// largest distance of a mean estimate, in standard errors, and the variance of
+// one estimate, summed over the entries.
 func deviations(estimates [][]float64, want []float64) (deviation, variance float64) {
 	column := make([]float64, len(estimates))
 	for j, w := range want {

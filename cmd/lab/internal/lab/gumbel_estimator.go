@@ -7,8 +7,9 @@ import (
 	"infill/internal/logmath"
 )
 
-// gumbel is Gumbel-softmax with straight-through (Jang and others 2017; Maddison and others 2017). It takes the slope of
-// U(b + s(z) - c), with b = [z > 0], s(z) = sigmoid(z/λ), and c = s(z) held constant. It is biased.
+// gumbel is Gumbel-softmax with straight-through (Jang and others 2017;
+// Maddison and others 2017). It takes the slope of U(b + s(z) - c), with b = [z
+// > 0], s(z) = sigmoid(z/λ), and c = s(z) held constant. It is biased.
 type gumbel struct{ batch }
 
 func newGumbel(b batch) estimator { return gumbel{b} }

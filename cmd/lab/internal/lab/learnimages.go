@@ -13,7 +13,8 @@ import (
 	"infill/samplers"
 )
 
-// learnImages trains deep energies, as table 1 of the discrete Langevin paper does (section 7.3.2, appendix I.4).
+// learnImages trains deep energies, as table 1 of the discrete Langevin paper
+// does (section 7.3.2, appendix I.4).
 type learnImages struct {
 	pcd                            pcdOptions
 	steps, warmUp                  *int
@@ -126,7 +127,8 @@ func (d *deepEnergy) EnergyGradient(ctx context.Context, states []int, energy, g
 	}
 	for i, g := range d.scratch {
 		logs := d.base[i%len(d.base)]
-		gradient[2*i], gradient[2*i+1] = logs[0], logs[1]+g
+		gradient[2*i] = logs[0]
+		gradient[2*i+1] = logs[1] + g
 	}
 	d.addBase(states, energy)
 	return nil
@@ -162,7 +164,8 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 	if err != nil {
 		return err
 	}
-	p.warmUp, p.average = *o.warmUp, *o.average
+	p.warmUp = *o.warmUp
+	p.average = *o.average
 	energy.Set(model.weights)
 	draw := &batches{data: examples, slots: pixels, size: *o.pcd.batch}
 	err = p.run(ctx, b, func() []int {

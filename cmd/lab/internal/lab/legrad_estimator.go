@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// leGrad has local expectation gradients (Titsias and Lázaro-Gredilla 2015). Given a draw of all slots, it sums over the
-// categories of one slot at a time:
+// leGrad has local expectation gradients (Titsias and Lázaro-Gredilla 2015).
+// Given a draw of all slots, it sums over the categories of one slot at a time:
 //
 //	∂E[U]/∂φ_jc ≈ p_jc Σ_v p_jv (U(b with b_j = c) - U(b with b_j = v))
 //
-// A draw takes an evaluation for each slot and category, and so more than other estimators.
+// A draw takes an evaluation for each slot and category, and so more than other
+// estimators.
 type leGrad struct{ batch }
 
 func newLeGrad(b batch) estimator { return leGrad{b} }
@@ -51,8 +52,8 @@ func (e leGrad) estimate(ctx context.Context, logits []float64, draws int, r *ra
 	return nil
 }
 
-// alone returns U for each category of one slot, [categories][rows]. The other slots keep their states, whose energies
-// are known.
+// alone returns U for each category of one slot, [categories][rows]. The other
+// slots keep their states, whose energies are known.
 func (e leGrad) alone(ctx context.Context, states []int, energy []float64, slot int) ([][]float64, error) {
 	u := make([][]float64, e.categories)
 	for v := range u {

@@ -7,8 +7,9 @@ import (
 	"infill/internal/logmath"
 )
 
-// muProp is MuProp (Gu, Levine, Sutskever and Mnih 2016, equation 7). Its control variate is U's first-order expansion
-// about the means θ of the bits, whose expectation is known:
+// muProp is MuProp (Gu, Levine, Sutskever and Mnih 2016, equation 7). Its
+// control variate is U's first-order expansion about the means θ of the bits,
+// whose expectation is known:
 //
 //	(U(b) - U(θ) - U'(θ)ᵀ(b - θ)) ∂log p(b)/∂φ + U'(θ) ∂θ/∂φ
 //

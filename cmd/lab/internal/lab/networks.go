@@ -16,7 +16,8 @@ import (
 	"infill/samplers"
 )
 
-// newNetworks repeats tables 2 and 4 of the discrete Langevin paper (section 7.4, appendix I.5) with its code's energy.
+// newNetworks repeats tables 2 and 4 of the discrete Langevin paper (section
+// 7.4, appendix I.5) with its code's energy.
 func newNetworks() *Study {
 	s := newStudy("networks", "Sample binary Bayesian neural networks",
 		`Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
@@ -97,14 +98,16 @@ func sampleNetwork(ctx context.Context, b *bench, spec Spec, target *binaryNetwo
 	return nil
 }
 
-// binaryNetwork is the posterior of a binary Bayesian neural network for regression, as in the code of the discrete
-// Langevin paper (section 7.4): two layers whose weights and biases are -1 or +1,
+// binaryNetwork is the posterior of a binary Bayesian neural network for
+// regression, as in the code of the discrete Langevin paper (section 7.4): two
+// layers whose weights and biases are -1 or +1,
 //
 //	f(x) = sigmoid(w₂ᵀ tanh(W₁ᵀx + b₁) + b₂)
 //	U(θ) = -(τ/N) Σ_i (f(x_i) - y_i)²
 //
-// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁ [inputs × hidden], b₁, w₂ and b₂;
-// category 0 is -1. Each example is a term of the energy.
+// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁
+// [inputs × hidden], b₁, w₂ and b₂; category 0 is -1. Each example is a term of
+// the energy.
 type binaryNetwork struct {
 	inputs     blas64.General // x, [examples × inputs]
 	outputs    []float64      // y
@@ -114,7 +117,8 @@ type binaryNetwork struct {
 	weights    []float64
 }
 
-// newBinaryNetwork makes the posterior given the examples: inputs x [examples × inputs] and outputs y [examples].
+// newBinaryNetwork makes the posterior given the examples: inputs x [examples ×
+// inputs] and outputs y [examples].
 func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) *binaryNetwork {
 	n := len(outputs)
 	p := len(inputs) / n
@@ -135,7 +139,8 @@ func (t *binaryNetwork) network(state []int) perceptron {
 	return perceptron{[]int{t.inputs.Cols, t.hidden, 1}, t.weights}
 }
 
-// predict returns f at inputs for the network of a state, and the units of all layers.
+// predict returns f at inputs for the network of a state, and the units of all
+// layers.
 func (t *binaryNetwork) predict(state []int, inputs blas64.General) (f []float64, units []blas64.General) {
 	units = t.network(state).forward(inputs)
 	for _, x := range units[2].Data {
@@ -162,7 +167,8 @@ func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, 
 	return nil
 }
 
-// gradient writes the energy's gradient over some examples, scaled to estimate that over all, and returns their f.
+// gradient writes the energy's gradient over some examples, scaled to estimate
+// that over all, and returns their f.
 func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
 	f, units := t.predict(state, inputs)
 	seed := newMatrix(len(f), 1)
@@ -175,16 +181,20 @@ func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gr
 	t.network(state).backward(units, seed, derivative)
 	for j := range slots { // derivative is gradient's upper half: each entry is read before it is overwritten
 		d := derivative[j]
-		gradient[2*j], gradient[2*j+1] = -d, d
+		gradient[2*j] = -d
+		gradient[2*j+1] = d
 	}
 	return f
 }
 
-// EnergyGradientOf writes U over all examples, and the gradient over those in terms, scaled to estimate that over all.
+// EnergyGradientOf writes U over all examples, and the gradient over those in
+// terms, scaled to estimate that over all.
 func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
 	gradient []float64) error {
-	p, n := t.inputs.Cols, len(t.categories)
-	inputs, outputs := matrix(len(terms), p, make([]float64, 0, len(terms)*p)), make([]float64, 0, len(terms))
+	p := t.inputs.Cols
+	n := len(t.categories)
+	inputs := matrix(len(terms), p, make([]float64, 0, len(terms)*p))
+	outputs := make([]float64, 0, len(terms))
 	for _, i := range terms {
 		inputs.Data = append(inputs.Data, t.inputs.Data[i*p:(i+1)*p]...)
 		outputs = append(outputs, t.outputs[i])
@@ -202,8 +212,8 @@ type walk struct {
 	Accepted  float64 // share of the proposals so far that were accepted
 }
 
-// advance makes some steps with a new kernel and new streams. The result depends only on the seed, on labels, and on
-// w.Step and w.Positions.
+// advance makes some steps with a new kernel and new streams. The result
+// depends only on the seed, on labels, and on w.Step and w.Positions.
 func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers.Target, steps int) error {
 	label := spec.Label + " from step " + strconv.Itoa(w.Step)
 	kernel, err := spec.New(target, b.stream("terms "+label))
@@ -229,7 +239,8 @@ func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers
 	return nil
 }
 
-// ends returns the positions of a sampler's chains after some steps from uniform starts.
+// ends returns the positions of a sampler's chains after some steps from
+// uniform starts.
 func ends(ctx context.Context, sampler string, target samplers.Target, streams []*rand.Rand, steps int,
 	observe func(samplers.Step) error) ([]int, error) {
 	kernel, err := samplers.New(sampler, target)

@@ -12,13 +12,15 @@ import (
 // baselineUnits is the number of hidden units of the learned baselines.
 const baselineUnits = 20
 
-// nvil is neural variational inference and learning (Mnih and Gregor 2014): REINFORCE with a baseline that a network
-// computes from the logits, which carry the input, plus a running mean,
+// nvil is neural variational inference and learning (Mnih and Gregor 2014):
+// REINFORCE with a baseline that a network computes from the logits, which
+// carry the input, plus a running mean,
 //
 //	(U(b) - C(φ) - c) ∂log p(b)/∂φ
 //
-// Each call moves C along the squared error, and c to the mean. Its division by the running standard deviation is left
-// out: it would change the length of the gradient.
+// Each call moves C along the squared error, and c to the mean. Its division by
+// the running standard deviation is left out: it would change the length of the
+// gradient.
 type nvil struct {
 	batch
 	baseline perceptron
@@ -33,7 +35,8 @@ func newNVIL(b batch) estimator {
 	return &nvil{batch: b, baseline: newNetwork(sizes, 1), adam: newAdam(weightsOf(sizes)), rate: 0.01}
 }
 
-// newNetwork makes a perceptron whose last layer is 0, and whose other weights are small and drawn with the seed.
+// newNetwork makes a perceptron whose last layer is 0, and whose other weights
+// are small and drawn with the seed.
 func newNetwork(sizes []int, seed uint64) perceptron {
 	p := perceptron{sizes, make([]float64, weightsOf(sizes))}
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -20,7 +20,8 @@ import (
 // A figure is a preset that repeats a figure of a paper with the same settings.
 type figure struct {
 	name string
-	// title names the subject. setting says with which settings, and where these differ from the paper's.
+	// title names the subject. setting says with which settings, and where
+	// these differ from the paper's.
 	title, setting string
 
 	chains, steps int // defaults of --chains and --steps
@@ -120,7 +121,8 @@ func grid(stepSizes []string, names ...string) string {
 	return strings.Join(list, ",")
 }
 
-// elsewhere maps each figure or table without a preset to the command that repeats it.
+// elsewhere maps each figure or table without a preset to the command that
+// repeats it.
 var elsewhere = map[string]string{
 	"dlp-figure-5":                                      "lab learn ising",
 	"dlp-figure-6 dlp-figure-10 dlp-table-3":            "infill eval --preset dlp",
@@ -132,7 +134,8 @@ var elsewhere = map[string]string{
 	"arm-figure-4 arm-table-4":                          "lab arm vae --structures halves --updates 5000",
 }
 
-// NewPreset returns the study that repeats the figure given by --preset. The figure fixes samplers, warm-up and starts.
+// NewPreset returns the study that repeats the figure given by --preset. The
+// figure fixes samplers, warm-up and starts.
 func NewPreset() *Study {
 	var names []string
 	var text strings.Builder
@@ -188,12 +191,15 @@ func (f figure) plan(ctx context.Context, in *inputs, chains, steps int, seed ui
 	return p, nil
 }
 
-// langevinLaw returns the stationary law of DULA by equation 2 of the discrete Langevin paper, without the kernel.
-// Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)) normalises the proposals. If U is quadratic, the law is
-// Z_α π, normalised (proof of theorem 5.1). With two states, a chain leaves each with probability 1 - 1/Z_α.
+// langevinLaw returns the stationary law of DULA by equation 2 of the discrete
+// Langevin paper, without the kernel. Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) -
+// (x_v - x_θ)²/(2α)) normalises the proposals. If U is quadratic, the law is
+// Z_α π, normalised (proof of theorem 5.1). With two states, a chain leaves
+// each with probability 1 - 1/Z_α.
 func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.Enumeration,
 	alpha float64) ([]float64, error) {
-	derivative, law := make([]float64, len(e.States)), slices.Clone(e.Probability)
+	derivative := make([]float64, len(e.States))
+	law := slices.Clone(e.Probability)
 	if err := target.EnergyDerivative(ctx, e.States, make([]float64, e.Len()), derivative); err != nil {
 		return nil, err
 	}
@@ -208,7 +214,8 @@ func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.
 			}
 			z *= sum
 		}
-		if law[i] *= z; len(law) == 2 {
+		law[i] *= z
+		if len(law) == 2 {
 			law[i] = z / (z - 1)
 		}
 	}
@@ -216,8 +223,9 @@ func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.
 	return law, nil
 }
 
-// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|. This is twice the total variation
-// between its stationary law π_α and π.
+// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) -
+// π(θ)|. This is twice the total variation between its stationary law π_α and
+// π.
 type langevinBias struct {
 	target  samplers.OrdinalTarget
 	alpha   float64
@@ -244,7 +252,8 @@ func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha f
 	return l, nil
 }
 
-// observe runs chains of the kernel, and records the bias of the law of the states that they visit.
+// observe runs chains of the kernel, and records the bias of the law of the
+// states that they visit.
 func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int) error {
 	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", l.alpha).New(l.target, nil)
 	if err != nil {
@@ -268,7 +277,8 @@ func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int)
 	if err != nil {
 		return err
 	}
-	observed, noise := make([]float64, len(counts)), 0.0
+	observed := make([]float64, len(counts))
+	noise := 0.0
 	for i, byChain := range counts {
 		mean, deviation := stat.MeanStdDev(byChain, nil)
 		observed[i] = mean
@@ -288,8 +298,10 @@ const biasPreset = "dlp-figure-1"
 
 const biasOfIsing = "2 × 2 Ising model by α"
 
-// biasPlan plans figure 1: on the left the Ising model, on the right the example, with the step size of equation 2. In
-// the example's exact law α matters little, but its chains, which the quadratic term holds back, mix only at a large α.
+// biasPlan plans figure 1: on the left the Ising model, on the right the
+// example, with the step size of equation 2. In the example's exact law α
+// matters little, but its chains, which the quadratic term holds back, mix only
+// at a large α.
 func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, error) {
 	p := newPlan(title, []column{
 		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law", against: "at"},
@@ -310,8 +322,9 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 		p.cells = append(p.cells, cell{labels{{"bias", curve}, {"at", strconv.FormatFloat(x, 'g', 3, 64)}},
 			func(ctx context.Context, b *bench) error { return l.observe(ctx, b, chains, steps) }})
 	}
-	// The line with the slope of theorem 5.1 passes through the bias at the smallest step size. The smallest third of
-	// the step sizes gives the slope of ln bias against -1/(2α), which is 1 by the theorem.
+	// The line with the slope of theorem 5.1 passes through the bias at the
+	// smallest step size. The smallest third of the step sizes gives the slope
+	// of ln bias against -1/(2α), which is 1 by the theorem.
 	var x, y []float64
 	for i := range 16 {
 		alpha := 0.05 * math.Pow(20, float64(i)/15) // from 0.05 to 1
@@ -319,7 +332,8 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 		if err != nil {
 			return nil, err
 		}
-		x, y = append(x, -1/(2*alpha)), append(y, math.Log(l.numbers["exact"]))
+		x = append(x, -1/(2*alpha))
+		y = append(y, math.Log(l.numbers["exact"]))
 		l.numbers["rate"] = math.Exp(y[0] - x[0] - 1/(2*alpha))
 		add(biasOfIsing, alpha, l)
 	}
@@ -338,8 +352,9 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 	return p, nil
 }
 
-// biasOfLattice returns the bias on the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). As in theorem 5.1, α is
-// for states numbered 0 and 1. Spins are twice as far apart, so the same chain has the step size 4α for spins.
+// biasOfLattice returns the bias on the 2 × 2 model with c = 0.1 and b = 0.2
+// (appendix I.1). As in theorem 5.1, α is for states numbered 0 and 1. Spins
+// are twice as far apart, so the same chain has the step size 4α for spins.
 func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)
@@ -350,11 +365,13 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	if err != nil {
 		return nil, err
 	}
-	// W of the ring of four has the eigenvalues -2, 0, 0 and 2. In x = (1+s)/2 the quadratic form is 4cW; the constant,
-	// the energy of all spins down, cancels.
+	// W of the ring of four has the eigenvalues -2, 0, 0 and 2. In x = (1+s)/2
+	// the quadratic form is 4cW; the constant, the energy of all spins down,
+	// cancels.
 	const smallest = -2 * coupling
 	l.numbers["alpha"] = alpha
-	if l.numbers["stochastic"], l.numbers["bound-6.1"], err = stochasticBias(ctx, target, l.of, alpha); err != nil {
+	l.numbers["stochastic"], l.numbers["bound-6.1"], err = stochasticBias(ctx, target, l.of, alpha)
+	if err != nil {
 		return nil, err
 	}
 	l.numbers["bound"] = math.Exp(l.of.LogNormaliser - l.of.Energy[0] - 1/(2*alpha) - 4*smallest/2)
@@ -362,25 +379,33 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	return l, nil
 }
 
-// stochasticBias returns the largest ‖E[q̂_i] - q_i‖₁ over states and slots, where q̂ proposes by the gradient of one
-// term and q by the whole. It also returns the bound 2σ exp(-1/(2α) + L) of theorem 6.1, for the numbers 0 and 1.
+// stochasticBias returns the largest ‖E[q̂_i] - q_i‖₁ over states and slots,
+// where q̂ proposes by the gradient of one term and q by the whole. It also
+// returns the bound 2σ exp(-1/(2α) + L) of theorem 6.1, for the numbers 0 and
+// 1.
 func stochasticBias(ctx context.Context, target samplers.StochasticGradientTarget, e *targets.Enumeration,
 	alpha float64) (largest, bound float64, err error) {
-	terms, energy, n := target.Terms(), make([]float64, e.Len()), len(e.States)
-	whole, mean, square := make([]float64, 2*n), make([]float64, n), make([]float64, n)
+	terms := target.Terms()
+	energy := make([]float64, e.Len())
+	n := len(e.States)
+	whole := make([]float64, 2*n)
+	mean := make([]float64, n)
+	square := make([]float64, n)
 	if err := target.EnergyGradient(ctx, e.States, energy, whole); err != nil {
 		return 0, 0, err
 	}
 	flip := func(i int, derivative float64) float64 {
 		return logmath.Sigmoid(float64(1-2*e.States[i])*derivative/2 - 1/(2*alpha))
 	}
-	of, most := make([]float64, len(whole)), 0.0
+	of := make([]float64, len(whole))
+	most := 0.0
 	for term := range terms {
 		if err := target.EnergyGradientOf(ctx, []int{term}, e.States, energy, of); err != nil {
 			return 0, 0, err
 		}
 		for i := range mean {
-			d, all := of[2*i+1]-of[2*i], whole[2*i+1]-whole[2*i]
+			d := of[2*i+1] - of[2*i]
+			all := whole[2*i+1] - whole[2*i]
 			mean[i] += flip(i, d) / float64(terms)
 			square[i] += (d - all) * (d - all) / float64(terms)
 			most = max(most, math.Abs(d), math.Abs(all))

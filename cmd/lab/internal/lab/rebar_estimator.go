@@ -11,7 +11,8 @@ import (
 // temperature is λ, the temperature of the relaxed bits.
 const temperature = 0.5
 
-// noise is what REBAR and RELAX draw for each slot: z = φ + logit(u), b = [z > 0], and z̃, drawn as z given b.
+// noise is what REBAR and RELAX draw for each slot: z = φ + logit(u), b = [z >
+// 0], and z̃, drawn as z given b.
 type noise struct {
 	hard         []int
 	score        []float64    // ∂log p(b)/∂φ
@@ -53,7 +54,8 @@ func (w *noise) draw(logits []float64, r *rand.Rand) {
 	}
 }
 
-// relaxation evaluates a target at the relaxed bits of z and of z̃: its energies, and their slopes by z and z̃.
+// relaxation evaluates a target at the relaxed bits of z and of z̃: its
+// energies, and their slopes by z and z̃.
 type relaxation struct{ values, slopes [2][]float64 }
 
 func (b batch) relaxAt(ctx context.Context, w *noise) (relaxation, error) {
@@ -72,8 +74,9 @@ func (b batch) relaxAt(ctx context.Context, w *noise) (relaxation, error) {
 	return at, nil
 }
 
-// rebar is the score function with REBAR's control variate (Tucker and others 2017). The temperature λ is fixed; each
-// call moves the scale η to lower the variance. With s(z) = sigmoid(z/λ):
+// rebar is the score function with REBAR's control variate (Tucker and others
+// 2017). The temperature λ is fixed; each call moves the scale η to lower the
+// variance. With s(z) = sigmoid(z/λ):
 //
 //	(U(b) - ηU(s(z̃))) ∂log p(b)/∂φ + η ∂U(s(z))/∂φ - η ∂U(s(z̃))/∂φ
 type rebar struct {
@@ -110,7 +113,8 @@ func (e *rebar) estimate(ctx context.Context, logits []float64, draws int, r *ra
 			pull += 2 * g * variate / float64(draws*len(energy))
 		}
 	}
-	// The step is scaled by the gradient's running size, as in RMSprop, and falls from call to call.
+	// The step is scaled by the gradient's running size, as in RMSprop, and
+	// falls from call to call.
 	e.moment = 0.9*e.moment + 0.1*pull*pull
 	e.calls++
 	if e.moment > 0 {

@@ -8,14 +8,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// relax is RELAX (Grathwohl and others 2018) with the control variate of its section 3.3, REBAR's plus a network of one
-// hidden layer, r(z) = aᵀtanh(Wz + d):
+// relax is RELAX (Grathwohl and others 2018) with the control variate of its
+// section 3.3, REBAR's plus a network of one hidden layer, r(z) = aᵀtanh(Wz +
+// d):
 //
 //	c(z) = ηU(sigmoid(z/λ)) + r(z)
 //	(U(b) - c(z̃)) ∂log p(b)/∂φ + ∂c(z)/∂φ - ∂c(z̃)/∂φ
 //
-// Each call moves η, a, W and d against the slope of the estimate's square, which is that of its variance. The
-// temperature λ is fixed: its slope needs second derivatives of U.
+// Each call moves η, a, W and d against the slope of the estimate's square,
+// which is that of its variance. The temperature λ is fixed: its slope needs
+// second derivatives of U.
 type relax struct {
 	batch
 	parameters []float64 // η, a, d, W [units × slots]
@@ -65,7 +67,8 @@ func (e *relax) estimate(ctx context.Context, logits []float64, draws int, r *ra
 	return nil
 }
 
-// hidden returns the units of the network at the slots of a row, and how fast each of them changes.
+// hidden returns the units of the network at the slots of a row, and how fast
+// each of them changes.
 func (e *relax) hidden(z []float64) (units, speeds []float64) {
 	weights := e.parameters[1+2*baselineUnits:]
 	for k := range baselineUnits {
@@ -76,7 +79,8 @@ func (e *relax) hidden(z []float64) (units, speeds []float64) {
 	return units, speeds
 }
 
-// row writes the estimate of the row that begins at slot first to g. left is U(b) - ηU(s(z̃)).
+// row writes the estimate of the row that begins at slot first to g. left is
+// U(b) - ηU(s(z̃)).
 func (e *relax) row(w *noise, at relaxation, first int, left float64, g []float64) {
 	a := e.parameters[1 : 1+baselineUnits]
 	weights := e.parameters[1+2*baselineUnits:]
@@ -93,7 +97,8 @@ func (e *relax) row(w *noise, at relaxation, first int, left float64, g []float6
 	}
 }
 
-// addSlope adds the slope of half the square of the row's estimate g, by the parameters.
+// addSlope adds the slope of half the square of the row's estimate g, by the
+// parameters.
 func (e *relax) addSlope(w *noise, at relaxation, first int, g, slope []float64) {
 	scored := 0.0 // Σ g ∂log p/∂φ
 	given := make([]float64, e.slots)
@@ -108,7 +113,8 @@ func (e *relax) addSlope(w *noise, at relaxation, first int, g, slope []float64)
 	e.addDirection(w.logits[1][first:first+e.slots], given, -scored, slope)
 }
 
-// addDirection adds the slope of Σ_j p_j ∂r(z)/∂z_j + q r(z) by the network's parameters.
+// addDirection adds the slope of Σ_j p_j ∂r(z)/∂z_j + q r(z) by the network's
+// parameters.
 func (e *relax) addDirection(z, p []float64, q float64, slope []float64) {
 	a := e.parameters[1 : 1+baselineUnits]
 	weights := e.parameters[1+2*baselineUnits:]

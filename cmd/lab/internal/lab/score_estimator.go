@@ -7,8 +7,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ. Its baseline is 0 or, given two draws or
-// more, the mean U of the row's other draws. It is also ARM's half, AR, (U([u < sigmoid(φ)]) - baseline) (1 - 2u),
+// scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ.
+// Its baseline is 0 or, given two draws or more, the mean U of the row's other
+// draws. It is also ARM's half, AR, (U([u < sigmoid(φ)]) - baseline) (1 - 2u),
 // whose baseline is the mean U of earlier calls.
 type scoreEstimator struct {
 	batch
@@ -26,7 +27,9 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws i
 	gradient []float64) error {
 	more := e.categories - 1
 	law := lawsOf(logits, more)
-	scores, energy, mean := make([][]float64, draws), make([][]float64, draws), make([]float64, len(law)/e.slots)
+	scores := make([][]float64, draws)
+	energy := make([][]float64, draws)
+	mean := make([]float64, len(law)/e.slots)
 	for n := range draws {
 		scores[n] = make([]float64, len(logits))
 		states := make([]int, len(law))
@@ -41,7 +44,8 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws i
 			}
 		}
 		var err error
-		if energy[n], err = e.energies(ctx, states); err != nil {
+		energy[n], err = e.energies(ctx, states)
+		if err != nil {
 			return err
 		}
 		floats.AddScaled(mean, 1/float64(draws), energy[n])
@@ -60,6 +64,7 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws i
 			gradient[i] += weight * score / float64(draws)
 		}
 	}
-	e.sum, e.count = e.sum+floats.Sum(mean), e.count+float64(len(mean))
+	e.sum = e.sum + floats.Sum(mean)
+	e.count = e.count + float64(len(mean))
 	return nil
 }

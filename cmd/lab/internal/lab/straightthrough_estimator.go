@@ -7,8 +7,9 @@ import (
 	"infill/internal/logmath"
 )
 
-// straightThrough is the straight-through estimator (Bengio, Léonard and Courville 2013): the slope of U at the bits,
-// times that of their means, θ(1 - θ). It is biased unless U is linear in each bit.
+// straightThrough is the straight-through estimator (Bengio, Léonard and
+// Courville 2013): the slope of U at the bits, times that of their means, θ(1 -
+// θ). It is biased unless U is linear in each bit.
 type straightThrough struct{ batch }
 
 func newStraightThrough(b batch) estimator { return straightThrough{b} }

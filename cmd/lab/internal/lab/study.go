@@ -1,9 +1,11 @@
-// Package lab compares samplers on distributions that are known exactly, repeats figures of papers, and learns models
-// with samplers. Each such experiment is a [Study]: a table of cells, a runner and a report. The package does not use
-// terminals. docs/reference/laboratory.md defines the numbers.
+// Package lab compares samplers on distributions that are known exactly,
+// repeats figures of papers, and learns models with samplers. Each such
+// experiment is a [Study]: a table of cells, a runner and a report. The package
+// does not use terminals. docs/reference/laboratory.md defines the numbers.
 //
-// Standard errors compare repetitions, or chains, which are independent, unlike the steps of a chain. Seconds count
-// only the processor time of the steps, so run nothing else in the same process during a comparison.
+// Standard errors compare repetitions, or chains, which are independent, unlike
+// the steps of a chain. Seconds count only the processor time of the steps, so
+// run nothing else in the same process during a comparison.
 package lab
 
 import (
@@ -31,8 +33,9 @@ import (
 	"infill/samplers"
 )
 
-// A Study is an experiment of many cells, which are trainings or measurements. A cell has labels, such as its sampler,
-// and repetitions with other random numbers. The flags are the settings: set them before [Study.Run].
+// A Study is an experiment of many cells, which are trainings or measurements.
+// A cell has labels, such as its sampler, and repetitions with other random
+// numbers. The flags are the settings: set them before [Study.Run].
 type Study struct {
 	Name        string // words of the command, as "learn ising"
 	Short, Help string
@@ -64,9 +67,11 @@ type plan struct {
 	curves  []curve
 	cells   []cell
 	notes   []string // printed below the table
-	// between says between what the standard errors of single cells are, such as "4 chains"; if "", repetitions.
+	// between says between what the standard errors of single cells are, such
+	// as "4 chains"; if "", repetitions.
 	between string
-	// chains is the number of chains that the standard errors of single cells are between, or 0.
+	// chains is the number of chains that the standard errors of single cells
+	// are between, or 0.
 	chains   int
 	warnings []string
 }
@@ -79,12 +84,14 @@ func newPlan(title string, columns []column, curves ...curve) *plan {
 type column struct {
 	name, format, definition string
 	timed                    bool // whether it depends on time measurements
-	// against names the numeric label, or the other column, against which the column is plotted.
+	// against names the numeric label, or the other column, against which the
+	// column is plotted.
 	against string
 	table   int      // index of the table that shows the column
 	words   []string // words shown in place of the numbers 0, 1, ...
-	// follows names a curve. The column is the curve's last point within the smallest budget of a panel. spent returns
-	// the budget that a point has used.
+	// follows names a curve. The column is the curve's last point within the
+	// smallest budget of a panel. spent returns the budget that a point has
+	// used.
 	follows string
 	spent   func(sample) float64
 }
@@ -104,13 +111,15 @@ type curve struct {
 	log        bool // whether plots show x on a logarithmic axis
 }
 
-// cell is one training or measurement. Cells whose labels differ only in repeat are repetitions of each other.
+// cell is one training or measurement. Cells whose labels differ only in repeat
+// are repetitions of each other.
 type cell struct {
 	labels labels
 	run    func(context.Context, *bench) error
 }
 
-// A parameter is a label, or one setting of a target, in the order of the signature.
+// A parameter is a label, or one setting of a target, in the order of the
+// signature.
 type parameter struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -143,7 +152,8 @@ func (l labels) values() (list []string) {
 	return list
 }
 
-// join joins the values with the separator. It writes the word repeat before the number of a repetition.
+// join joins the values with the separator. It writes the word repeat before
+// the number of a repetition.
 func (l labels) join(separator string) string {
 	words := l.values()
 	for i, p := range l {
@@ -171,15 +181,17 @@ func repeatsFlag(f *pflag.FlagSet, at int) *int {
 // StudyOptions say how a study runs.
 type StudyOptions struct {
 	Seed uint64
-	// Folder is where every finished cell is stored, so that a stopped study can be resumed. If "", nothing is stored.
+	// Folder is where every finished cell is stored, so that a stopped study
+	// can be resumed. If "", nothing is stored.
 	Folder  string
 	Version string // version of the program, for signatures
 	// Observe, unless nil, is called with the progress of a cell.
 	Observe func(cell string, done, of int)
 }
 
-// Run runs the cells one after another, and skips cells whose results are in o.Folder. If o.Folder is of another study,
-// of other settings or of another seed, Run returns an error.
+// Run runs the cells one after another, and skips cells whose results are in
+// o.Folder. If o.Folder is of another study, of other settings or of another
+// seed, Run returns an error.
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Seed: o.Seed, Signature: "lab:" + s.Name}
 	s.Flags.VisitAll(func(f *pflag.Flag) {
@@ -204,7 +216,8 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 			return nil, fmt.Errorf("write to %s: %w", o.Folder, err)
 		}
 	}
-	r.plan, r.Title = p, p.title
+	r.plan = p
+	r.Title = p.title
 	for i, c := range p.cells {
 		name := fmt.Sprintf("%d/%d %s", i+1, len(p.cells), c.labels)
 		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder,
@@ -229,7 +242,8 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 
 func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
 
-// runOrRead reads the result of cell c from b.folder. If there is no result, it runs c and stores the result there.
+// runOrRead reads the result of cell c from b.folder. If there is no result, it
+// runs c and stores the result there.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if b.folder == "" {
 		return c.run(ctx, b)
@@ -268,7 +282,8 @@ func (b *bench) known() (*cellResult, error) {
 	return &known, nil
 }
 
-// claim makes the folder of an experiment. If the folder holds another experiment, claim returns an error.
+// claim makes the folder of an experiment. If the folder holds another
+// experiment, claim returns an error.
 func claim(folder, signature string) error {
 	if err := os.MkdirAll(filepath.Join(folder, "cells"), 0o777); err != nil {
 		return err
@@ -298,7 +313,8 @@ func besides(signature, other string) string {
 	return strings.Join(fields, "|")
 }
 
-// An OptionError is an error about an option's value. Its text begins with the option's name, as the user types it.
+// An OptionError is an error about an option's value. Its text begins with the
+// option's name, as the user types it.
 type OptionError struct {
 	Option string
 	Err    error
@@ -339,7 +355,8 @@ func put[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-// bench gives a running cell its seed, a result to fill in, and its place in folder.
+// bench gives a running cell its seed, a result to fill in, and its place in
+// folder.
 type bench struct {
 	seed    uint64
 	repeat  string
@@ -350,8 +367,8 @@ type bench struct {
 	start   time.Time // what the clock showed at the start
 }
 
-// streams returns n random streams of the repetition. Cells that differ only in other labels get the same streams, so
-// that samplers learn from the same data.
+// streams returns n random streams of the repetition. Cells that differ only in
+// other labels get the same streams, so that samplers learn from the same data.
 func (b *bench) streams(label string, n int) []*rand.Rand {
 	return samplers.Streams(b.seed, b.repeat+" "+label, n)
 }
@@ -364,7 +381,8 @@ func (b *bench) number(name string, value float64) {
 	}
 }
 
-// estimate returns a function that records a number with its standard error, which may be NaN.
+// estimate returns a function that records a number with its standard error,
+// which may be NaN.
 func (b *bench) estimate(name string) func(value, standardError float64) {
 	return func(value, standardError float64) {
 		b.number(name, value)
@@ -416,7 +434,8 @@ func (b *bench) picture(name string, m image.Image) error {
 	return errors.Join(png.Encode(file, m), file.Close())
 }
 
-// create makes a file for the cell in b.folder. If that is "", it returns an error.
+// create makes a file for the cell in b.folder. If that is "", it returns an
+// error.
 func (b *bench) create(name, extension string) (*os.File, error) {
 	if b.folder == "" {
 		return nil, refuse("output", "give a folder for %s%s", name, extension)
@@ -426,7 +445,8 @@ func (b *bench) create(name, extension string) (*os.File, error) {
 	return os.Create(filepath.Join(b.folder, name))
 }
 
-// tick reports the progress of the cell. If ctx has ended, it returns ctx's error.
+// tick reports the progress of the cell. If ctx has ended, it returns ctx's
+// error.
 func (b *bench) tick(ctx context.Context, done, of int) error {
 	b.observe(done, of)
 	return ctx.Err()

@@ -123,8 +123,8 @@ func name(number string) string {
 	return name
 }
 
-// text formats a number, given as NAME:FORMAT, of the one cell whose rows r are,
-// with its standard error. It is empty if the cell lacks the number.
+// text formats a number, given as NAME:FORMAT, of the one cell whose rows r
+// are, with its standard error. It is empty if the cell lacks the number.
 func (r Results) text(number string) (string, error) {
 	name, format, found := strings.Cut(number, ":")
 	if !found {

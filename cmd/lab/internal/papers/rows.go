@@ -22,8 +22,8 @@ type Exact struct {
 	Text, Results string
 	Where         map[string]string
 	Number        string
-	// Most is the number that Number stays below. If it is "", Number rises from
-	// row to row.
+	// Most is the number that Number stays below. If it is "", Number rises
+	// from row to row.
 	Most string
 }
 

@@ -18,7 +18,8 @@ type Claim struct {
 	Text    string // as "DMALA below GWG"
 	Results string // name of the stored results
 	Number  string
-	// Low and High are labels of the two cells. Low's number is the smaller one.
+	// Low and High are labels of the two cells. Low's number is the smaller
+	// one.
 	Low, High map[string]string
 }
 
