@@ -60,9 +60,10 @@ func TestARMEstimate(t *testing.T) {
 	}
 }
 
-// TestEstimators: no estimator but the biased ones is further than four standard errors off, with three categories too.
-// ARM varies less than AR with the best constant baseline, and less than REINFORCE a draw; also at equal evaluations
-// where energies are far from 0, as log-likelihoods are.
+// TestEstimators: no estimator but the biased ones is further than four
+// standard errors off, with three categories too. ARM varies less than AR with
+// the best constant baseline, and less than REINFORCE a draw; also at equal
+// evaluations where energies are far from 0, as log-likelihoods are.
 func TestEstimators(t *testing.T) {
 	r := studied(t, study(t, "arm gradients", "target", "square:0.49", "target", "ising:size=3x3",
 		"target", "rbm:data=none,visible=6,hidden=5,scale=1", "target", "potts:size=1x3", "estimates", "4000",
@@ -96,7 +97,8 @@ func TestEstimators(t *testing.T) {
 	}
 }
 
-// TestGumbel: an estimate is the difference of the energy at the bits plus what the relaxed bits move by.
+// TestGumbel: an estimate is the difference of the energy at the bits plus what
+// the relaxed bits move by.
 func TestGumbel(t *testing.T) {
 	target := must(targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8))))(t)
 	logits, got := []float64{0.7, -1.1, 0.2, 0.1, 2, -0.4}, make([]float64, 6) // two rows

@@ -20,8 +20,9 @@ import (
 	"infill/samplers"
 )
 
-// TestAnnealedImportance: on random models of 10 units the mean of the estimate of Z is Z, to four standard errors of
-// 40 runs, and most intervals hold it. More runs are in docs/measured/laboratory.md.
+// TestAnnealedImportance: on random models of 10 units the mean of the estimate
+// of Z is Z, to four standard errors of 40 runs, and most intervals hold it.
+// More runs are in docs/measured/laboratory.md.
 func TestAnnealedImportance(t *testing.T) {
 	for _, sampler := range []string{"gwg", "gibbs", "dmala:step-size=0.8"} {
 		spec, _ := parseSpecs(sampler)
@@ -88,8 +89,9 @@ func TestAnnealedTarget(t *testing.T) {
 	}
 }
 
-// TestLearnImages: the training learns bars and stripes, its estimate is the exact
-// likelihood within the interval, and a stopped one goes on to the same end.
+// TestLearnImages: the training learns bars and stripes, its estimate is the
+// exact likelihood within the interval, and a stopped one goes on to the same
+// end.
 func TestLearnImages(t *testing.T) {
 	settings := strings.Fields("data bars-and-stripes side 3 samplers gibbs-x:block=1,dmala:step-size=0.4 steps 30 " +
 		"updates 200 batch 14 buffer 50 learning-rate 0.002 features 12 blocks 1 downsampling 1 average 0.9 " +

@@ -143,8 +143,8 @@ func TestEstimatorBias(t *testing.T) {
 	}
 }
 
-// TestConcreteBias: the mean of Concrete's estimates is the gradient of the mean
-// of U over the relaxed bits, by quadrature.
+// TestConcreteBias: the mean of Concrete's estimates is the gradient of the
+// mean of U over the relaxed bits, by quadrature.
 func TestConcreteBias(t *testing.T) {
 	target := must(targets.NewRandomRBM(1, 3, 2, rand.New(rand.NewPCG(8, 8))))(t)
 	relaxed := func(phi float64) float64 {

@@ -24,7 +24,8 @@ func saved(t *testing.T, name, text string) string {
 	return path
 }
 
-// Models from files are those of the laboratory with the same numbers: energies, means and starts agree.
+// Models from files are those of the laboratory with the same numbers:
+// energies, means and starts agree.
 func TestOwnTargets(t *testing.T) {
 	ising := "site,other,coupling\n1,2,0.3\n1,3,0.3\n2,4,0.3\n4,3,0.3\n"
 	potts := "site,state,other,state,coupling\n"

@@ -19,7 +19,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// TestWrite: the folder holds what the report says, whole, and without times equal twice.
+// TestWrite: the folder holds what the report says, whole, and without times
+// equal twice.
 func TestWrite(t *testing.T) {
 	p := opened(t, smallTraining+"updates=20,reference-samples=60")
 	report := func() *StudyReport {
@@ -138,8 +139,8 @@ func TestFigure7Steps(t *testing.T) {
 // drawnText matches a text in a plot; that of the y axis is turned.
 var drawnText = regexp.MustCompile(`<text x="([-0-9.]+)" y="([-0-9.]+)" transform="scale\(1, -1\)"\s[^>]*>([^<]*)</text>`)
 
-// TestDraw: twenty series look different from each other, the legend stands outside the frame, and no text leaves the
-// picture.
+// TestDraw: twenty series look different from each other, the legend stands
+// outside the frame, and no text leaves the picture.
 func TestDraw(t *testing.T) {
 	r := &StudyReport{Title: "a title, with many settings", plan: newComparisonPlan("", 2)}
 	names := map[string]bool{}
@@ -185,7 +186,8 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 var digits = regexp.MustCompile(`-?[0-9]+\.[0-9]{7,}(e-?[0-9]+)?`)
 
-// steady leaves out the last digits, which the processor's way of rounding decides.
+// steady leaves out the last digits, which the processor's way of rounding
+// decides.
 func steady(text string) string {
 	return digits.ReplaceAllStringFunc(text, func(number string) string {
 		x, err := strconv.ParseFloat(number, 64)

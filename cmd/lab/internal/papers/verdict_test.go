@@ -25,8 +25,8 @@ func parsed(t *testing.T, text string) map[string]Results {
 	return map[string]Results{"x": r}
 }
 
-// TestVerdict: the verdict follows from the intervals. The quantile of Student's
-// t with four degrees of freedom is 2.776.
+// TestVerdict: the verdict follows from the intervals. The quantile of
+// Student's t with four degrees of freedom is 2.776.
 func TestVerdict(t *testing.T) {
 	all := parsed(t, "sampler,repeat,u\n"+trainings("a", 1, 2, 3, 4, 5)+trainings("b", 2.1, 3, 3.9, 5, 6)+
 		trainings("c", 1.1, 1.9, 3.1, 3.9, 5)+trainings("few", 9, 9.5, 9.2, 9.3))
@@ -62,7 +62,8 @@ func TestVerdict(t *testing.T) {
 }
 
 // Chains do not come in pairs: the interval is Welch's. With standard errors 3
-// and 4 of ten chains each, it has 625/(81/9 + 256/9) = 16.69 degrees of freedom.
+// and 4 of ten chains each, it has 625/(81/9 + 256/9) = 16.69 degrees of
+// freedom.
 func TestVerdictOfChains(t *testing.T) {
 	const head = "sampler,u,u-error,chains\n"
 	u := family{"x", "u", "sampler"}
