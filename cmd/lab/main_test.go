@@ -94,6 +94,7 @@ func TestBadInput(t *testing.T) {
 		"arm":                                "lab: no experiment: name one, as in lab arm toy",
 		"--preset dlp-figure-11":             `lab: --preset: "dlp-figure-11" is not one of dlp-figure-1, `,
 		"--preset dlp-figure-5":              `lab: --preset: dlp-figure-5 has a command of its own: lab learn ising`,
+		"--preset arm-table-4":               "lab: --preset: arm-table-4 has a command of its own: lab arm vae --structures halves",
 		"--preset dlp-toy --steps -1":        `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
 		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
 		"text --template plain":              "lab: --template: no blank in the template",

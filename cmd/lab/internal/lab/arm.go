@@ -22,7 +22,8 @@ const maxListedSlots = 16
 // Yin and Zhou's example and on models.
 func newARMGradients() *Study {
 	s := newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
-		`Estimate the gradient of E[U] over independent slots by ARM, by its half with a baseline (ar), by
+		`Estimate the gradient of E[U] over independent slots by ARM, by the two steps
+that its slides take before it (augment and augment-merge), by its half with a baseline (ar), by
 REINFORCE without a baseline, with the mean of the other draws (leave-one-out) and with a learned one
 (nvil), by the control variates of muprop, rebar and relax, by local expectation gradients (legrad), and
 by relaxations, which are biased: concrete, straight-through, and straight-through of Gumbel-softmax
@@ -138,7 +139,7 @@ by each estimator: the example of ARM's slides.`)
 	f := s.Flags
 	known := append([]string{"exact"}, estimators()...)
 	p0s := numbersFlag(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
-	chosen := choices(f, "estimators", known, known)
+	chosen := choices(f, "estimators", append([]string{"exact"}, trainers()...), known)
 	evaluations := wholeFlag(f, "evaluations", 6, 2, 1<<20, "evaluations of each step")
 	steps := wholeFlag(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := number(f, "rate", 1, " above 0", "of the ascent")

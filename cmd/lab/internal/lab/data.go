@@ -215,8 +215,8 @@ func parseAMAT(text []byte) (*imageSet, error) {
 			p.columns = p.rows
 		}
 		if len(numbers) != p.pixels() || p.rows == 0 {
-			return nil, fmt.Errorf("line %d has %d numbers: as many as a square has pixels are wanted, in each line", line,
-				len(numbers))
+			return nil, fmt.Errorf("line %d has %d numbers: as many as a square has pixels are wanted, in each line",
+				line, len(numbers))
 		}
 		for _, word := range numbers {
 			x, err := strconv.ParseFloat(word, 64)

@@ -36,12 +36,16 @@ type estimatorKind struct {
 	binary, relaxed bool
 	// biased says that its mean is not the gradient.
 	biased bool
+	// step says that it is a step of ARM's derivation, for no training.
+	step bool
 }
 
 // estimatorKinds lists the estimators. Each has a file.
 func estimatorKinds() []estimatorKind {
 	return []estimatorKind{
 		{name: "arm", make: newARM},
+		{name: "augment", make: newAugment, binary: true, step: true},
+		{name: "augment-merge", make: newMerged, binary: true, step: true},
 		{name: "ar", make: newScore("ar"), binary: true},
 		{name: "reinforce", make: newScore("reinforce")},
 		{name: "leave-one-out", make: newScore("leave-one-out")},
@@ -60,6 +64,16 @@ func estimatorKinds() []estimatorKind {
 func estimators() (names []string) {
 	for _, k := range estimatorKinds() {
 		names = append(names, k.name)
+	}
+	return names
+}
+
+// trainers lists the names of the estimators that trainings compare.
+func trainers() (names []string) {
+	for _, k := range estimatorKinds() {
+		if !k.step {
+			names = append(names, k.name)
+		}
 	}
 	return names
 }

@@ -107,17 +107,21 @@ func TestEstimatorBias(t *testing.T) {
 		}
 		target, logits, draws, numbers := samplers.Target(bits), two, 1, 2
 		switch kind.name {
-		case "rebar", "relax": // two numbers for each slot
+		case "augment", "augment-merge", "rebar", "relax": // two numbers for each slot
 			target, logits = bit1, one
 		case "leave-one-out": // two draws
 			target, logits, draws = bit1, one, 2
 		}
 		want := make([]float64, len(logits))
-		exactGradient(enumerated(t, target), logits, want)
+		all := enumerated(t, target)
+		exactGradient(all, logits, want)
 		got := meanOverNoise(t, frozen(t, kind.name, target, logits), logits, draws, numbers)
 		floats.Sub(got, want)
-		if bias := floats.Norm(got, 2) / floats.Norm(want, 2); (bias > 1e-3) != kind.biased {
-			t.Errorf("%s: a bias of %.2g of the gradient %v, listed as biased: %v", kind.name, bias, want, kind.biased)
+		// The sum over midpoints is off by about 1/cells of the energies.
+		bias := floats.Norm(got, 2) / floats.Norm(all.Energy, math.Inf(1))
+		t.Logf("%s: %.2g", kind.name, bias)
+		if (bias > 1e-3) != kind.biased {
+			t.Errorf("%s: a bias of %.2g of the largest energy, listed as biased: %v", kind.name, bias, kind.biased)
 		}
 	}
 	// ARM over all u.

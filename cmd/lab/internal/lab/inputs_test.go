@@ -64,8 +64,8 @@ func TestInputs(t *testing.T) {
 		{"rbm", "weights", machine(t, 1), machine(t, 2), append([]string{"reference-samples", "10"}, chains...)},
 		{"rbm", "data", idx(6, 3, 0), idx(6, 3, 255), append([]string{"updates", "2", "hidden", "2",
 			"reference-samples", "10"}, chains...)},
-		{"networks", "data", regression + "4\n", regression + "6\n", []string{"samplers", "gwg", "hidden", "2", "chains", "2", "steps",
-			"2", "repeats", "1"}},
+		{"networks", "data", regression + "4\n", regression + "6\n", []string{"samplers", "gwg", "hidden", "2",
+			"chains", "2", "steps", "2", "repeats", "1"}},
 		{"learn images", "data", idx(6, 4, 0), idx(6, 4, 255), images},
 		{"learn images", "test", idx(6, 8, 0), idx(6, 8, 255), images},
 		{"learn contacts", "alignment", alignment, alignment + ">c\nAAA\n",
@@ -74,7 +74,8 @@ func TestInputs(t *testing.T) {
 			append([]string{"alignment", saved(t, "a", alignment)}, couplings...)},
 		{"arm vae", "data", idx(6, 3, 0), idx(6, 3, 255), vae},
 		{"arm vae", "test", idx(6, 8, 0), idx(6, 8, 255), vae},
-		{"calibration", "texts", text, strings.Replace(text, "door", "fire", 1), []string{"sentences", "2", "blanks", "1"}},
+		{"calibration", "texts", text, strings.Replace(text, "door", "fire", 1),
+			[]string{"sentences", "2", "blanks", "1"}},
 	} {
 		path, folder := saved(t, "input", c.before), t.TempDir()
 		run := func() (*StudyReport, error) {

@@ -83,8 +83,8 @@ func figures() []figure {
 		{"dlp-figure-3-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 3",
 			"The model and the starts of dlp-figure-3.", 10, 50000, []part{tunedLattice}},
 		{"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
-			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository, and one of 500 " +
-				"hidden units that has learned the digits; 100 chains, 300 steps, 500 states of block Gibbs as " +
+			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository, and one of " +
+				"500 hidden units that has learned the digits; 100 chains, 300 steps, 500 states of block Gibbs as " +
 				"reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 and 0.2 here. Relaxations and D-SVGD have " +
 				"the best of dlp-figure-4-grid. With MNIST's files: lab rbm --data train-images-idx3-ubyte.gz " +
 				"--hidden 500 --updates 600 --learning-rate 0.001 --chains 100 --steps 300 --warm-up 0 --samplers " +

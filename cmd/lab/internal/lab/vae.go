@@ -334,7 +334,7 @@ of an image from the upper. linear, nonlinear and two-layers are the slides' str
 	f := s.Flags
 	images := imageFlags(f)
 	kinds := choices(f, "structures", structures()[:3], structures())
-	chosen := choices(f, "estimators", estimators(), estimators())
+	chosen := choices(f, "estimators", trainers(), estimators())
 	bits := wholeFlag(f, "bits", 20, 1, 1<<12, "bits of a latent layer")
 	hidden := wholeFlag(f, "hidden", 40, 1, 1<<12, "units of a hidden layer of nonlinear")
 	updates := wholeFlag(f, "updates", 1500, 1, 1<<30, "updates of each training")

@@ -159,6 +159,11 @@ func Rows() []Row {
 	for _, p0 := range []string{"0.49", "0.499", "0.501", "0.51"} {
 		ascents = append(ascents, toy.below("p0="+p0, "arm", "reinforce")...)
 	}
+	var merges []Claim
+	for _, target := range []string{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"} {
+		merges = append(merges, variance.below("target="+target, "arm", "augment-merge")...)
+		merges = append(merges, variance.below("target="+target, "augment-merge", "augment")...)
+	}
 	variances := join(variance.below("target=square:0.49", "arm", "ar"),
 		variance.below("target=ising:size=3x3", "arm", "ar"),
 		variance.below("target=rbm:data=none,visible=8,hidden=5,scale=1", "arm", "ar"))
@@ -234,9 +239,9 @@ func Rows() []Row {
 			Paper: "DMALA and DULA below GWG and Gibbs", Here: "[table](../measured/laboratory.md#learning-an-ising-" +
 				"model)", Claims: learned},
 		{Of: "DLP figures 6, 10, table 3", Shows: "text infilling", Command: "infill eval --preset dlp",
-			Paper: "more diverse at equal quality", Here: "self-BLEU falls in the paper's order, but the start of the " +
-				"chains has the least ([why](../measured/evaluation.md#what-it-says)), about an hour on two cores; on " +
-				"BERT-base: `infill models pull google-bert/bert-base-uncased`, `-m google-bert/bert-base-uncased`",
+			Paper: "more diverse at equal quality", Here: "self-BLEU falls in the paper's order, but the start of " +
+				"the chains has the least ([why](../measured/evaluation.md#what-it-says)), about an hour on two cores; " +
+				"on BERT-base: `infill models pull google-bert/bert-base-uncased`, `-m google-bert/bert-base-uncased`",
 			Without: "the intervals of 20 sentences overlap"},
 		{Of: "DLP figure 7", Shows: "other couplings", Command: "--preset dlp-figure-7", Paper: "DMALA leads at all",
 			Here: "[table](../measured/laboratory.md#the-figures-of-the-discrete-langevin-paper)", Claims: couplings},
@@ -269,7 +274,8 @@ func Rows() []Row {
 				"against {gwg|ess|%.1f|sampler=gibbs}",
 			Claims: family{"gwg", "ess", "sampler"}.above("", "gwg:balance=sqrt", "gibbs")},
 		{Of: "GWG, τ = 2", Shows: "the balance of the proposal", Command: gwgCommand, Paper: "acceptance near 1",
-			Here: "{gwg|acceptance|%.3f|sampler=gwg:balance=sqrt}; {gwg|acceptance|%.3f|sampler=gwg:balance=1} for τ = 1",
+			Here: "{gwg|acceptance|%.3f|sampler=gwg:balance=sqrt}; " +
+				"{gwg|acceptance|%.3f|sampler=gwg:balance=1} for τ = 1",
 			Claims: []Claim{{"acceptance of τ = 1 below", "gwg", "acceptance", labelsOf("sampler=gwg:balance=1"),
 				labelsOf("sampler=gwg:balance=sqrt")}}},
 		{Of: "GWG, sampling", Shows: "relaxations on an RBM", Command: "--preset dlp-figure-4",
@@ -301,6 +307,9 @@ func Rows() []Row {
 		{Of: "ARM algorithm 1", Shows: "unbiased gradient of bits", Command: "arm gradients --repeats 5",
 			Paper: "unbiased", Here: "the sum over all noise is the exact gradient",
 			Test: "cmd/lab/internal/lab TestEstimatorBias"},
+		{Of: "ARM, derivation", Shows: "the steps before ARM", Command: "arm gradients --repeats 5",
+			Paper: "each step lowers the variance", Here: "at equal evaluations, two draws of the first step: " +
+				"[ARM](../measured/laboratory.md#arm)", Claims: merges},
 		{Of: "ARM, proposition", Shows: "variance below that of AR with any constant baseline",
 			Command: "arm gradients --repeats 5", Paper: "guaranteed, by a draw",
 			Here: "at equal evaluations, two draws of AR: [ARM](../measured/laboratory.md#arm)", Claims: variances},
