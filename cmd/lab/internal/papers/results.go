@@ -154,10 +154,13 @@ func (e Estimate) less(other Estimate) Difference {
 		standardError = math.Sqrt(a + b)
 		freedom = (a + b) * (a + b) / (a*a/float64(e.Count-1) + b*b/float64(other.Count-1))
 	}
-	if !(standardError > 0) || d.Count < 2 {
+	if math.IsNaN(standardError) || d.Count < 2 {
 		return Difference{Mean: d.Mean}
 	}
-	half := standardError * distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.975)
+	half := 0.0 // if all repetitions differ by the same
+	if standardError > 0 {
+		half = standardError * distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.975)
+	}
 	d.Low = d.Mean - half
 	d.High = d.Mean + half
 	return d

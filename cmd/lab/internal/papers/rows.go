@@ -61,11 +61,16 @@ func short(sampler string) string {
 	return name
 }
 
+// at says where a claim is about: numbers with their label, and words alone.
 func at(where string) string {
-	if where == "" {
+	name, value, _ := strings.Cut(where, "=")
+	switch name {
+	case "":
 		return ""
+	case "steps", "p0":
+		return " (" + name + " " + value + ")"
 	}
-	return " (" + strings.NewReplacer("=", " ", ";", ", ").Replace(where) + ")"
+	return " (" + value + ")"
 }
 
 // labelsOf reads labels as "steps=5;part=x". A value may have = itself.
@@ -110,6 +115,7 @@ func Rows() []Row {
 	norms := family{"learn-contacts", "log-rmse", "sampler"}
 	toy := family{"arm-toy", "deviation", "estimator"}
 	variance := family{"arm-gradients", "variance", "estimator"}
+	byDraw := family{"arm-gradients", "by-draw", "estimator"}
 	vae := family{"arm-vae", "nll", "estimator"}
 	halves := family{"arm-vae-halves", "nll", "estimator"}
 
@@ -142,8 +148,10 @@ func Rows() []Row {
 	}
 	var batches []Claim
 	for _, data := range []string{"diabetes", "election"} {
-		batches = append(batches, networks.above("data="+data, dula, dula+",terms=10", dula+",terms=100")...)
-		batches = append(batches, networks.above("data="+data, dula+",terms=100", dula+",terms=10")...)
+		batches = append(batches, renamed(networks.above("data="+data, dula, dula+",terms=10", dula+",terms=100"),
+			"all above 10 ("+data+")", "all above 100 ("+data+")")...)
+		batches = append(batches, renamed(networks.above("data="+data, dula+",terms=100", dula+",terms=10"),
+			"100 above 10 ("+data+")")...)
 	}
 	var contacts []Claim
 	for _, n := range []string{"1", "5", "25"} {
@@ -159,14 +167,13 @@ func Rows() []Row {
 	for _, p0 := range []string{"0.49", "0.499", "0.501", "0.51"} {
 		ascents = append(ascents, toy.below("p0="+p0, "arm", "reinforce")...)
 	}
-	var merges []Claim
+	var merges, draws, variances []Claim
 	for _, target := range []string{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"} {
-		merges = append(merges, variance.below("target="+target, "arm", "augment-merge")...)
-		merges = append(merges, variance.below("target="+target, "augment-merge", "augment")...)
+		merges = append(merges, byDraw.below("target="+target, "arm", "augment-merge")...)
+		merges = append(merges, byDraw.below("target="+target, "augment-merge", "augment")...)
+		draws = append(draws, byDraw.below("target="+target, "arm", "ar")...)
+		variances = append(variances, variance.below("target="+target, "arm", "ar")...)
 	}
-	variances := join(variance.below("target=square:0.49", "arm", "ar"),
-		variance.below("target=ising:size=3x3", "arm", "ar"),
-		variance.below("target=rbm:data=none,visible=8,hidden=5,scale=1", "arm", "ar"))
 
 	return []Row{
 		{Of: "DLP algorithms 1, 2", Shows: "DULA, DMALA",
@@ -206,14 +213,14 @@ func Rows() []Row {
 		{Of: "DLP figure 2", Shows: "ESS by seconds", Command: "--preset dlp-figure-2", Paper: "DMALA has most",
 			Here: "DMALA {dlp-figure-2|ess-by-second|%.0f|sampler=" + dmala8 + ";part=" + partESS + "}, Gibbs, which " +
 				"is cheap in compiled code, {dlp-figure-2|ess-by-second|%.0f|sampler=gibbs;part=" + partESS + "}",
-			Claims: figure2.above("part="+partESS, dmala8, hb, gibbs1, "gibbs", lb, "gwg", "gwg-x:radius=4")},
+			Claims: brief(figure2.above("part="+partESS, dmala8, hb, gibbs1, "gibbs", lb, "gwg", "gwg-x:radius=4"))},
 		{Of: "the same", Shows: "ESS by steps", Command: "--preset dlp-figure-2",
 			Paper: "DMALA has most, moves 6 slots at an acceptance of 52 %",
 			Here: "{dlp-figure-2|ess|%.1f|sampler=" + dmala8 + ";part=" + partESS + "} of 1,000 steps; GWG-4 " +
 				"{dlp-figure-2|ess|%.1f|sampler=gwg-x:radius=4;part=" + partESS + "}; moves " +
 				"{dlp-figure-2|proposed|%.2f|sampler=dmala:step-size=1.2} at " +
 				"{dlp-figure-2|acceptance|%.3f|sampler=dmala:step-size=1.2}",
-			Claims: steps2.above("part="+partESS, dmala8, hb, gibbs1, "gibbs", lb, "gwg", "gwg-x:radius=4")},
+			Claims: brief(steps2.above("part="+partESS, dmala8, hb, gibbs1, "gibbs", lb, "gwg", "gwg-x:radius=4"))},
 		{Of: "DLP figure 3", Shows: "log RMSE, 5 × 5 Ising", Command: "--preset dlp-figure-3",
 			Paper: "DMALA leads", Here: "DMALA {dlp-figure-3|log-rmse-at-steps|%.2f|sampler=" + dmala8 + "}, GWG-4 " +
 				"{dlp-figure-3|log-rmse-at-steps|%.2f|sampler=gwg-x:radius=4}",
@@ -308,11 +315,13 @@ func Rows() []Row {
 			Paper: "unbiased", Here: "the sum over all noise is the exact gradient",
 			Test: "cmd/lab/internal/lab TestEstimatorBias"},
 		{Of: "ARM, derivation", Shows: "the steps before ARM", Command: "arm gradients --repeats 5",
-			Paper: "each step lowers the variance", Here: "at equal evaluations, two draws of the first step: " +
-				"[ARM](../measured/laboratory.md#arm)", Claims: merges},
+			Paper: "each step lowers the variance", Here: "of a draw: [ARM](../measured/laboratory.md#arm)",
+			Claims: merges},
 		{Of: "ARM, proposition", Shows: "variance below that of AR with any constant baseline",
-			Command: "arm gradients --repeats 5", Paper: "guaranteed, by a draw",
-			Here: "at equal evaluations, two draws of AR: [ARM](../measured/laboratory.md#arm)", Claims: variances},
+			Command: "arm gradients --repeats 5", Paper: "guaranteed",
+			Here: "of a draw: [ARM](../measured/laboratory.md#arm)", Claims: draws},
+		{Of: "the same", Shows: "at equal evaluations", Command: "arm gradients --repeats 5", Paper: "a draw of ARM takes two",
+			Here: "two draws of AR have the mean of all estimates before as their baseline", Claims: variances},
 		{Of: "ARM, example, figures 2, 3", Shows: "gradient and probability over steps", Command: "arm toy",
 			Paper: "ARM follows the exact gradient, REINFORCE does not", Here: "[ARM](../measured/laboratory.md#arm)",
 			Claims: ascents},
@@ -351,6 +360,14 @@ func join(lists ...[]Claim) (all []Claim) {
 		all = append(all, list...)
 	}
 	return all
+}
+
+// brief leaves out where the claims are about.
+func brief(claims []Claim) []Claim {
+	for i := range claims {
+		claims[i].Text, _, _ = strings.Cut(claims[i].Text, " (")
+	}
+	return claims
 }
 
 // renamed gives the claims other texts.

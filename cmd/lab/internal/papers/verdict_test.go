@@ -55,6 +55,10 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%q, %v, want %q", got, err, c.want)
 		}
 	}
+	_, finding, err = u.below("", "a", "a")[0].Check(all)
+	if err != nil || finding != Level {
+		t.Errorf("a below itself: %v, %v", finding, err)
+	}
 	_, err = Verdict(u.below("", "a", "z"), all)
 	if err == nil || !strings.Contains(err.Error(), "no such cell") {
 		t.Errorf("a cell that is not there: %v", err)
