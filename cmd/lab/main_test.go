@@ -182,3 +182,24 @@ func TestStudies(t *testing.T) {
 		t.Errorf("another study's folder: exit code %d, %q", code, messages)
 	}
 }
+
+// TestVerdicts: each verdict stands above its claims and their intervals.
+// Without results, one line says what to name.
+func TestVerdicts(t *testing.T) {
+	folder := filepath.Join("..", "..", "docs", "measured", "laboratory")
+	out, messages, code := runLab(t.Context(), "verdicts --results "+folder)
+	for _, want := range []string{
+		"DLP appendix D, no term in α: hardly accepted: yes\n    acceptance without it below: holds; acceptance differs by -0.",
+		"16 repetitions)\n", "DLP algorithms 1, 2, DULA, DMALA: yes, by a test\n", "\nDLP figure 3, log RMSE, 5 × 5 Ising: ",
+	} {
+		if code != 0 || messages != "" || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, %q, no %q in:\n%s", code, messages, want, out)
+		}
+	}
+	empty := t.TempDir()
+	out, messages, code = runLab(t.Context(), "verdicts --results "+empty)
+	want := "lab: " + empty + " has no results: name a folder with files as learn-ising.csv\n"
+	if code != 1 || messages != want || out != "" {
+		t.Errorf("exit code %d, %q, want %q; output %q", code, messages, want, out)
+	}
+}

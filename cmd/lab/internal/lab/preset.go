@@ -57,7 +57,8 @@ func figures() []figure {
 		"smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2,dmala:step-size=0.4"
 	learned.samplers = random.samplers
 	tuned := random
-	tuned.samplers = grid([]string{"0.03", "0.1", "0.2", "0.3"}, "r-mala", "r-hmc", "d-svgd")
+	tuned.samplers = grid([]string{"0.03", "0.1", "0.2", "0.3"}, "r-mala", "r-hmc") +
+		",d-svgd:step-size=0.1,smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,d-svgd:step-size=1,smoothing=0.5"
 	lattice := part{"5 × 5 Ising model", paperIsing, "", "independent"}
 	lattice.samplers = "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4," +
 		"r-mala:step-size=0.2,r-hmc:step-size=0.2,d-svgd:step-size=0.3,smoothing=1,dula:step-size=0.4," +
