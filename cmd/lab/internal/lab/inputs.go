@@ -11,15 +11,15 @@ import (
 	"infill/internal/regular"
 )
 
-// inputs records what a study reads: files and models, each with its SHA-256.
-// The signature names all of them. Studies read files through it alone, so that
-// none is forgotten.
+// inputs records what a study reads: files, models and presets, each with its
+// SHA-256. The signature names all of them. Studies read files through it alone,
+// so that none is forgotten.
 type inputs struct{ list []parameter }
 
 // maxInput is the largest size of a file, in bytes.
 const maxInput = 1 << 30
 
-// add records the content of the file or model that an option names.
+// add records the content of the file, model or preset that an option names.
 func (in *inputs) add(option, name, sum string) {
 	p := parameter{option, fmt.Sprintf("%s@%.12s", name, sum)}
 	if !slices.Contains(in.list, p) {

@@ -125,6 +125,10 @@ func TestInputs(t *testing.T) {
 	if !strings.Contains(text, "|model:small-uncased@c09624027b8c|") {
 		t.Errorf("text: no SHA-256 of the model in %s", text)
 	}
+	text = studied(t, presetStudy(t, "dlp-toy", 2, 6), StudyOptions{Seed: 1}).Signature
+	if !strings.Contains(text, "|preset:dlp-toy@") {
+		t.Errorf("a preset: no SHA-256 of its samplers and targets in %s", text)
+	}
 	missing := filepath.Join(t.TempDir(), "none")
 	if _, err := study(t, "table", "energies", missing).Run(t.Context(), StudyOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "energies: "+missing) {

@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -168,6 +169,8 @@ func NewPreset() *Study {
 
 func (f figure) plan(ctx context.Context, in *inputs, chains, steps int, seed uint64) (*plan, error) {
 	title := f.name + ": " + f.title
+	// What a preset stands for may change between commits of one version.
+	in.add("preset", f.name, fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, f.chains, f.steps, f.parts))))
 	if f.name == biasPreset {
 		return biasPlan(ctx, title, chains, steps)
 	}
