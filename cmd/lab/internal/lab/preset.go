@@ -51,12 +51,10 @@ func figures() []figure {
 			fmt.Sprintf("coupling %v", coupling), fmt.Sprintf("ising:coupling=%v,field=0.2", coupling),
 			"gibbs-x:block=1,steps=LONGER,gwg,dula:step-size=0.4,steps=LONGER,dmala:step-size=0.8", "independent"})
 	}
-	random := part{"random weights, 784 × 500", "rbm:data=none,visible=784,hidden=500,scale=0.2236," +
+	random := part{"RBM", "rbm:data=none,visible=784,hidden=500,scale=0.2236," +
 		"reference=block-gibbs,reference-steps=40", "", "uniform"}
-	learned := part{"learned from digits, 64 × 500", "rbm:data=digits,hidden=500,learning-rate=0.001", "", "uniform"}
 	random.samplers = "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.1,smoothing=0.5,r-hmc:step-size=0.2," +
 		"smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2,dmala:step-size=0.4"
-	learned.samplers = random.samplers
 	tuned := random
 	tuned.samplers = grid([]string{"0.03", "0.1", "0.2", "0.3"}, "r-mala", "r-hmc") +
 		",d-svgd:step-size=0.1,smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,d-svgd:step-size=1,smoothing=0.5"
@@ -85,12 +83,12 @@ func figures() []figure {
 		{"dlp-figure-3-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 3",
 			"The model and the starts of dlp-figure-3.", 10, 50000, []part{tunedLattice}},
 		{"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
-			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository, and one of " +
-				"500 hidden units that has learned the digits; 100 chains, 300 steps, 500 states of block Gibbs as " +
-				"reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 and 0.2 here. Relaxations and D-SVGD have " +
-				"the best of dlp-figure-4-grid. With MNIST's files: lab rbm --data train-images-idx3-ubyte.gz " +
-				"--hidden 500 --updates 600 --learning-rate 0.001 --chains 100 --steps 300 --warm-up 0 --samplers " +
-				"rbm-gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4.", 100, 300, []part{random, learned}},
+			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository; 100 chains, " +
+				"300 steps, 500 states of block Gibbs as reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 " +
+				"and 0.2 here. Relaxations and D-SVGD have the best of dlp-figure-4-grid. With MNIST's files: lab " +
+				"rbm --data train-images-idx3-ubyte.gz --hidden 500 --updates 600 --learning-rate 0.001 --chains 100 " +
+				"--steps 300 --warm-up 0 --samplers rbm-gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4. Without " +
+				"them, --data digits.", 100, 300, []part{random}},
 		{"dlp-figure-4-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 4",
 			"The random machine of dlp-figure-4.", 100, 300, []part{tuned}},
 		{"dlp-figure-7", "log RMSE on 5 × 5 Ising models of several couplings",

@@ -104,6 +104,7 @@ func Rows() []Row {
 	steps2 := family{"dlp-figure-2", "ess", "sampler"}
 	figure3 := family{"dlp-figure-3", "log-rmse-at-steps", "sampler"}
 	figure4 := family{"dlp-figure-4", "log-mmd-at-steps", "sampler"}
+	digits := family{"dlp-figure-4-digits", "log-mmd-at-steps", "sampler"}
 	figure7 := family{"dlp-figure-7", "log-rmse-at-steps", "sampler"}
 	seconds7 := family{"dlp-figure-7", "log-rmse-at-seconds", "sampler"}
 	appendixH := family{"dlp-appendix-h", "log-rmse-at-steps", "sampler"}
@@ -220,17 +221,16 @@ func Rows() []Row {
 				"{dlp-figure-3|log-rmse-at-steps|%.2f|sampler=gwg}",
 			Claims: figure3.below("", "gwg", rmala3, rhmc3, dsvgd3)},
 		{Of: "DLP figure 4", Shows: "MMD on an RBM", Command: "--preset dlp-figure-4",
-			Paper: "DMALA lowest, DULA second", Here: "random weights: DMALA " +
-				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dmala4 + ";part=" + partRandom + "}, DULA " +
-				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dula + ";part=" + partRandom + "}, GWG " +
-				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=gwg;part=" + partRandom + "}; learned from digits: " +
-				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dmala4 + ";part=" + partDigits + "}, " +
-				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dula + ";part=" + partDigits + "}, " +
-				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=gwg;part=" + partDigits + "}",
-			Claims: join(figure4.below("part="+partRandom, dmala4, dula, "gwg", gibbs1),
-				figure4.below("part="+partRandom, dula, "gwg", gibbs1),
-				figure4.below("part="+partDigits, dmala4, dula, "gwg", gibbs1),
-				figure4.below("part="+partDigits, dula, "gwg", gibbs1))},
+			Paper: "DMALA lowest, DULA second", Here: "random weights: {dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" +
+				dmala4 + "}, {dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dula + "}; GWG " +
+				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=gwg}",
+			Claims: join(figure4.below("", dmala4, dula, "gwg", gibbs1), figure4.below("", dula, "gwg", gibbs1))},
+		{Of: "the same", Shows: "on a machine that has learned images", Command: "rbm --data digits --hidden 500 " +
+			"--learning-rate 0.001 --chains 100 --steps 300 --warm-up 0 --samplers rbm-gibbs," + gibbs1 + ",gwg," + dula +
+			"," + dmala4, Paper: "the same, on MNIST", Here: "{dlp-figure-4-digits|log-mmd-at-steps|%.2f|sampler=" +
+			dmala4 + "}, {dlp-figure-4-digits|log-mmd-at-steps|%.2f|sampler=" + dula + "}; GWG " +
+			"{dlp-figure-4-digits|log-mmd-at-steps|%.2f|sampler=gwg}",
+			Claims: join(digits.below("", dmala4, dula, "gwg", gibbs1), digits.below("", dula, "gwg", gibbs1))},
 		{Of: "DLP figure 5", Shows: "learning an Ising model", Command: "learn ising",
 			Paper: "DMALA and DULA below GWG and Gibbs", Here: "[table](../measured/laboratory.md#learning-an-ising-" +
 				"model)", Claims: learned},
@@ -278,12 +278,12 @@ func Rows() []Row {
 			Claims: []Claim{{"acceptance of τ = 1 below", "gwg", "acceptance", labelsOf("sampler=gwg:balance=1"),
 				labelsOf("sampler=gwg:balance=sqrt")}}},
 		{Of: "GWG, sampling", Shows: "relaxations on an RBM", Command: "--preset dlp-figure-4",
-			Paper: "they fail above 200 slots", Here: "GWG {dlp-figure-4|log-mmd-at-steps|%.2f|sampler=gwg;part=" +
-				partRandom + "}, R-HMC {dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + rhmc4 + ";part=" + partRandom +
-				"}, R-MALA {dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + rmala4 + ";part=" + partRandom +
-				"}, D-SVGD {dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dsvgd4 + ";part=" + partRandom +
-				"}: the best of `--preset dlp-figure-4-grid`",
-			Claims: figure4.below("part="+partRandom, "gwg", rhmc4, rmala4, dsvgd4)},
+			Paper: "they fail above 200 slots", Here: "GWG {dlp-figure-4|log-mmd-at-steps|%.2f|sampler=gwg}, R-HMC " +
+				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + rhmc4 + "}, R-MALA " +
+				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + rmala4 + "}, D-SVGD " +
+				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dsvgd4 + "}: the best of " +
+				"`--preset dlp-figure-4-grid`",
+			Claims: figure4.below("", "gwg", rhmc4, rmala4, dsvgd4)},
 		{Of: "GWG, FHMM", Shows: "posterior of hidden chains", Command: "fhmm",
 			Paper:  "GWG ahead of Gibbs and Hamming ball, by steps",
 			Here:   "[table](../measured/laboratory.md#hidden-chains)",
@@ -335,15 +335,13 @@ func Rows() []Row {
 
 // Labels that several rows name.
 const (
-	partESS    = "effective sample size per second"
-	partRandom = "random weights, 784 × 500"
-	partDigits = "learned from digits, 64 × 500"
-	rmala3     = "r-mala:step-size=0.2"
-	rhmc3      = "r-hmc:step-size=0.2"
-	dsvgd3     = "d-svgd:step-size=0.3,smoothing=1"
-	rmala4     = "r-mala:step-size=0.1,smoothing=0.5"
-	rhmc4      = "r-hmc:step-size=0.2,smoothing=0.5"
-	dsvgd4     = "d-svgd:step-size=0.3,smoothing=0.5"
+	partESS = "effective sample size per second"
+	rmala3  = "r-mala:step-size=0.2"
+	rhmc3   = "r-hmc:step-size=0.2"
+	dsvgd3  = "d-svgd:step-size=0.3,smoothing=1"
+	rmala4  = "r-mala:step-size=0.1,smoothing=0.5"
+	rhmc4   = "r-hmc:step-size=0.2,smoothing=0.5"
+	dsvgd4  = "d-svgd:step-size=0.3,smoothing=0.5"
 	// Of table 4 and beside it; LeGrad takes an evaluation for each bit.
 	halvesCommand = "arm vae --structures halves --updates 5000 --repeats 5 --estimators " +
 		"arm,reinforce,leave-one-out,muprop,straight-through,st-gumbel"
