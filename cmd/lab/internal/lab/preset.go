@@ -53,7 +53,7 @@ func figures() []figure {
 	}
 	random := part{"RBM", "rbm:data=none,visible=784,hidden=500,scale=0.2236," +
 		"reference=block-gibbs,reference-steps=40", "", "uniform"}
-	random.samplers = "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.1,smoothing=0.5,r-hmc:step-size=0.2," +
+	random.samplers = "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.2,smoothing=0.5,r-hmc:step-size=0.2," +
 		"smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2,dmala:step-size=0.4"
 	tuned := random
 	tuned.samplers = grid([]string{"0.03", "0.1", "0.2", "0.3"}, "r-mala", "r-hmc") +
