@@ -338,7 +338,7 @@ const (
 	rmala3  = "r-mala:step-size=0.2"
 	rhmc3   = "r-hmc:step-size=0.2"
 	dsvgd3  = "d-svgd:step-size=0.3,smoothing=1"
-	rmala4  = "r-mala:step-size=0.1,smoothing=0.5"
+	rmala4  = "r-mala:step-size=0.2,smoothing=0.5"
 	rhmc4   = "r-hmc:step-size=0.2,smoothing=0.5"
 	dsvgd4  = "d-svgd:step-size=0.3,smoothing=0.5"
 	// Of table 4 and beside it; LeGrad takes an evaluation for each bit.
