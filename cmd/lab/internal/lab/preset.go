@@ -60,8 +60,8 @@ func figures() []figure {
 		",d-svgd:step-size=0.1,smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,d-svgd:step-size=1,smoothing=0.5"
 	lattice := part{"5 × 5 Ising model", paperIsing, "", "independent"}
 	lattice.samplers = "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4," +
-		"r-mala:step-size=0.2,r-hmc:step-size=0.2,d-svgd:step-size=0.3,smoothing=1,dula:step-size=0.4," +
-		"dmala:step-size=0.8"
+		"r-mala:step-size=0.2,smoothing=0.5,r-hmc:step-size=0.3,smoothing=0.1,d-svgd:step-size=0.5,smoothing=1," +
+		"dula:step-size=0.4,dmala:step-size=0.8"
 	tunedLattice := lattice
 	tunedLattice.samplers = grid([]string{"0.05", "0.1", "0.2", "0.3", "0.5"}, "r-mala", "r-hmc", "d-svgd")
 	return []figure{

@@ -132,7 +132,7 @@ func (r *StudyReport) atEqualBudgets() {
 						continue
 					}
 					put(&g[0].Numbers, c.name, s.Y)
-					if s.Error > 0 {
+					if s.Error > 0 || r.plan.chains > 1 {
 						put(&g[0].Errors, c.name, s.Error)
 					}
 				}

@@ -230,7 +230,7 @@ func Rows() []Row {
 			dmala4 + "}, {dlp-figure-4-digits|log-mmd-at-steps|%.2f|sampler=" + dula + "}; GWG " +
 			"{dlp-figure-4-digits|log-mmd-at-steps|%.2f|sampler=gwg}",
 			Claims: join(digits.below("", dmala4, dula, "gwg", gibbs1), digits.below("", dula, "gwg", gibbs1))},
-		{Of: "DLP figure 5", Shows: "learning an Ising model", Command: "learn ising",
+		{Of: "DLP figure 5", Shows: "learning an Ising model", Command: "learn ising --repeats 5",
 			Paper: "DMALA and DULA below GWG and Gibbs", Here: "[table](../measured/laboratory.md#learning-an-ising-" +
 				"model)", Claims: learned},
 		{Of: "DLP figures 6, 10, table 3", Shows: "text infilling", Command: "infill eval --preset dlp",
@@ -258,13 +258,13 @@ func Rows() []Row {
 				"{learn-images|test-ll|%.2f|sampler=" + gibbs1 + "} nats",
 			Claims: join(images.above("", "dmala:step-size=0.3", "gwg"), images.above("", "gwg", dula),
 				images.above("", dula, gibbs1))},
-		{Of: "DLP table 2", Shows: "binary Bayesian networks", Command: "networks --repeats 5",
+		{Of: "DLP table 2", Shows: "binary Bayesian networks", Command: "networks --data diabetes,election --repeats 5",
 			Paper: "DMALA, DULA ≫ GWG > Gibbs",
 			Here:  "[table](../measured/laboratory.md#binary-bayesian-networks)", Claims: posteriors("", "diabetes", "election", "breast-cancer")},
 		{Of: "the same", Shows: "inputs from 0 to 1, as the paper's", Command: "networks --inputs unit --data diabetes --repeats 5",
 			Paper: "the same", Here: "[table](../measured/laboratory.md#binary-bayesian-networks)",
 			Claims: posteriors("-unit", "diabetes")},
-		{Of: "DLP table 4", Shows: "batches of the gradient", Command: "networks --repeats 5",
+		{Of: "DLP table 4", Shows: "batches of the gradient", Command: "networks --data diabetes,election --repeats 5",
 			Paper: "larger batches are better",
 			Here:  "[table](../measured/laboratory.md#binary-bayesian-networks)", Claims: batches},
 		{Of: "GWG algorithm 1", Shows: "one slot by gradient", Command: gwgCommand,
@@ -283,16 +283,17 @@ func Rows() []Row {
 				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dsvgd4 + "}: the best of " +
 				"`--preset dlp-figure-4-grid`",
 			Claims: figure4.below("", "gwg", rhmc4, rmala4, dsvgd4)},
-		{Of: "GWG, FHMM", Shows: "posterior of hidden chains", Command: "fhmm",
+		{Of: "GWG, FHMM", Shows: "posterior of hidden chains", Command: "fhmm --chains 8 --steps 2000 " +
+			"--initial independent --samplers gibbs,gibbs-x:block=2," + hb + ",gwg,gwg-x:radius=5,dmala",
 			Paper:  "GWG ahead of Gibbs and Hamming ball, by steps",
 			Here:   "[table](../measured/laboratory.md#hidden-chains)",
 			Claims: hidden.below("", "gwg", "gibbs", "gibbs-x:block=2", hb)},
-		{Of: "GWG, Ising learning", Shows: "lattice", Command: "learn ising", Paper: "GWG better than Gibbs",
+		{Of: "GWG, Ising learning", Shows: "lattice", Command: "learn ising --repeats 5", Paper: "GWG better than Gibbs",
 			Here: "as figure 5", Claims: lattice},
 		{Of: "GWG, Ising learning", Shows: "random graph", Command: "learn ising --graph random --steps 1,5 --repeats 5",
 			Paper: "GWG better than Gibbs", Here: "[table](../measured/laboratory.md#learning-an-ising-model)",
 			Claims: join(graph.below("steps=1", "gwg", "gibbs"), graph.below("steps=5", "gwg", "gibbs"))},
-		{Of: "GWG, contacts", Shows: "Potts model of proteins", Command: "learn contacts",
+		{Of: "GWG, contacts", Shows: "Potts model of proteins", Command: "learn contacts --repeats 5",
 			Paper: "GWG finds more contacts than Gibbs", Here: "[table](../measured/laboratory.md#contacts)",
 			Claims: contacts},
 		{Of: "GWG, deep energies", Shows: "binary images", Command: "learn images --repeats 5", Paper: "GWG ≫ Gibbs",
@@ -324,7 +325,7 @@ func Rows() []Row {
 			Here: "ARM {arm-vae-halves|nll|%.2f|estimator=arm} nats, straight-through " +
 				"{arm-vae-halves|nll|%.2f|estimator=straight-through}; annealed ST and DARN are not built",
 			Claims: halves.below("structure=halves", "arm", "reinforce", "muprop", "straight-through", "st-gumbel")},
-		{Of: "ARM, multiple layers", Shows: "gradient through two layers", Command: "arm vae --structures two-layers",
+		{Of: "ARM, multiple layers", Shows: "gradient through two layers", Command: "arm vae --structures two-layers --repeats 5",
 			Paper: "ARM best on Omniglot", Here: "as tables 2, 3",
 			Claims: vae.below("structure=two-layers", "arm", others...)},
 		{Of: "ARM, future work", Shows: "categories", Command: "arm gradients --target potts:size=2x2", Paper: "none",
@@ -335,9 +336,9 @@ func Rows() []Row {
 // Labels that several rows name.
 const (
 	partESS = "effective sample size per second"
-	rmala3  = "r-mala:step-size=0.2"
-	rhmc3   = "r-hmc:step-size=0.2"
-	dsvgd3  = "d-svgd:step-size=0.3,smoothing=1"
+	rmala3  = "r-mala:step-size=0.2,smoothing=0.5"
+	rhmc3   = "r-hmc:step-size=0.3,smoothing=0.1"
+	dsvgd3  = "d-svgd:step-size=0.5,smoothing=1"
 	rmala4  = "r-mala:step-size=0.2,smoothing=0.5"
 	rhmc4   = "r-hmc:step-size=0.2,smoothing=0.5"
 	dsvgd4  = "d-svgd:step-size=0.3,smoothing=0.5"

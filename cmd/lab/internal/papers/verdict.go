@@ -2,6 +2,7 @@ package papers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -93,10 +94,30 @@ func Verdict(claims []Claim, all map[string]Results) (string, error) {
 	}
 	var parts []string
 	if len(level) > 0 {
-		parts = append(parts, "level: "+strings.Join(level, ", "))
+		parts = append(parts, "level: "+together(level))
 	}
 	if len(reversed) > 0 {
-		parts = append(parts, "reversed: "+strings.Join(reversed, ", "))
+		parts = append(parts, "reversed: "+together(reversed))
 	}
 	return word + "; " + strings.Join(parts, "; "), nil
+}
+
+// together lists claims. Those that differ only in where they are about, which
+// stands in parentheses, become one.
+func together(texts []string) string {
+	var names []string
+	places := map[string][]string{}
+	for _, text := range texts {
+		name, place, _ := strings.Cut(strings.TrimSuffix(text, ")"), " (")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		places[name] = append(places[name], place)
+	}
+	for i, name := range names {
+		if places[name][0] != "" {
+			names[i] += " (" + strings.Join(places[name], ", ") + ")"
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -100,3 +100,11 @@ func TestFill(t *testing.T) {
 		t.Errorf("results that are not there: %v", err)
 	}
 }
+
+// Claims that differ only in their place are listed together.
+func TestTogether(t *testing.T) {
+	got := together([]string{"a below b (one)", "a below c", "a below b (two)"})
+	if got != "a below b (one, two), a below c" {
+		t.Errorf("%q", got)
+	}
+}
