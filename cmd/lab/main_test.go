@@ -111,7 +111,7 @@ func TestBadInput(t *testing.T) {
 		"ising --colour red":                 "lab: unknown flag: --colour",
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
 		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
-		"arm vae --estimators arm,muprop":    `lab: --estimators: "arm,muprop" is not a list: "muprop" is not one of arm, ar, `,
+		"arm vae --estimators arm,darn":      `lab: --estimators: "arm,darn" is not a list: "darn" is not one of arm, augment, `,
 		"calibration":                        "lab: --texts: name a file with a sentence on each line",
 		"calibration --texts none.txt":       "lab: --texts: corpus none.txt: open none.txt: no such file or directory",
 		"calibration --least 0.5":            `lab: --least: "0.5" is not a number of 0.001 or more, below 0.1`,
