@@ -63,14 +63,16 @@ func table(results Results, options map[string]string) (string, error) {
 	head := []string{rows}
 	if columns == "" {
 		for _, number := range numbers {
-			head = append(head, name(number))
+			head = append(head, code(name(number)))
 		}
 	} else {
-		head = append(head, results.values(columns)...)
+		for _, column := range results.values(columns) {
+			head = append(head, code(column))
+		}
 	}
 	lines := [][]string{head, slices.Repeat([]string{"---"}, len(head))}
 	for _, row := range results.values(rows) {
-		line := []string{row}
+		line := []string{code(row)}
 		of := results.where(map[string]string{rows: row})
 		if columns == "" {
 			for _, number := range numbers {
@@ -83,7 +85,7 @@ func table(results Results, options map[string]string) (string, error) {
 			lines = append(lines, line)
 			continue
 		}
-		for _, column := range head[1:] {
+		for _, column := range results.values(columns) {
 			var texts []string
 			for _, number := range numbers {
 				text, err := of.where(map[string]string{columns: column}).text(number)
@@ -98,6 +100,9 @@ func table(results Results, options map[string]string) (string, error) {
 	}
 	return markdown(lines), nil
 }
+
+// code sets a word of the command line in the letters of code.
+func code(word string) string { return "`" + word + "`" }
 
 // markdown writes the lines of a table.
 func markdown(lines [][]string) string {
@@ -161,7 +166,7 @@ func PaperTable(all map[string]Results) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", row.Of, err)
 		}
-		lines = append(lines, []string{row.Of, row.Shows, "`" + row.Command + "`", row.Paper, here, verdict})
+		lines = append(lines, []string{row.Of, row.Shows, code(row.Command), row.Paper, here, verdict})
 	}
 	return markdown(lines), nil
 }

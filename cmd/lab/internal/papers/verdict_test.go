@@ -91,7 +91,7 @@ func TestFill(t *testing.T) {
 	page := "Before.\n<!-- table x | rows=steps | columns=sampler | numbers=u:%.1f -->\nold\n<!-- end -->\nBehind.\n"
 	got, err := Fill(page, all)
 	want := "Before.\n<!-- table x | rows=steps | columns=sampler | numbers=u:%.1f -->\n" +
-		"| steps | a | b |\n| --- | --- | --- |\n| 1 | −3.0 ± 1.0 | 1.0 ± 0.0 |\n<!-- end -->\nBehind.\n"
+		"| steps | `a` | `b` |\n| --- | --- | --- |\n| `1` | −3.0 ± 1.0 | 1.0 ± 0.0 |\n<!-- end -->\nBehind.\n"
 	if err != nil || got != want {
 		t.Errorf("%v:\n%s", err, got)
 	}
