@@ -14,6 +14,7 @@ cmd/infill/internal/cli
 cmd/infill/internal/terminal tui
 infill/serve internal/eval
 infill/batch
+cmd/lab/internal/papers
 cmd/lab/internal/lab
 infill internal/eval/corpus
 lm/lmtest

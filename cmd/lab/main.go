@@ -1,5 +1,5 @@
-// Lab is the laboratory. It compares samplers on distributions that are known exactly, repeats figures of the papers,
-// and learns models with samplers:
+// Lab is the laboratory. It compares samplers on distributions that are known
+// exactly, repeats figures of the papers, and learns models with samplers:
 //
 //	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
 //	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
@@ -34,7 +34,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs the program. The exit code is 0, or 1 for a failure, or 2 for a wrong command line.
+// run runs the program. The exit code is 0, or 1 for a failure, or 2 for a
+// wrong command line.
 func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	root := newRoot(out, messages)
 	root.SetArgs(args)
@@ -55,12 +56,14 @@ func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	return 1
 }
 
-// usageError is the error of a wrong command line, except for a wrong value of an option.
+// usageError is the error of a wrong command line, except for a wrong value of
+// an option.
 type usageError struct{ error }
 
 func newRoot(out, messages io.Writer) *cobra.Command {
 	root := newExperiment(lab.NewPreset(), "lab", out, messages)
-	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SilenceErrors = true
+	root.SilenceUsage = true
 	root.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("preset") {
 			return &usageError{errors.New("no target: name one, as in lab ising, or give --preset")}
@@ -77,7 +80,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		"learn": newParent("learn MODEL", "Learn a model with each sampler",
 			"no model: name one, as in lab learn ising"),
 	}
-	root.AddCommand(parents["arm"], parents["learn"])
+	root.AddCommand(parents["arm"], parents["learn"], newVerdicts(out))
 	for _, s := range lab.Studies() {
 		first, rest, two := strings.Cut(s.Name, " ")
 		if two {
@@ -144,7 +147,8 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 			_ = bar.Set(done) // if the bar cannot be drawn, the run continues
 		}
 	}
-	// All kernels run on one thread, so that seconds can be compared: some would spread large batches over the cores.
+	// All kernels run on one thread, so that seconds can be compared: some
+	// would spread large batches over the cores.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	r, err := e.study.Run(cmd.Context(), o)
 	if bar != nil {
@@ -181,7 +185,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError turns a flag's error into one that says which values the flag takes.
+// flagError turns a flag's error into one that says which values the flag
+// takes.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

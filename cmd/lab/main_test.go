@@ -51,7 +51,7 @@ func TestReports(t *testing.T) {
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q": "on rbm, data bars-and-stripes",
 		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q":                    "dlp-toy: a categorical toy",
 		"text --samplers all --candidates 5 --chains 2 --steps 9 --seed 1 -q":  "exact means: enumeration of 25 states",
-		"calibration --sentences 8 --seed 1 -q --texts " + sentences:           "|file:sentences.txt@",
+		"calibration --sentences 8 --seed 1 -q --texts " + sentences:           "|texts:sentences.txt@",
 		"--help":     "dlp-figure-3",
 		"rbm --help": "auto|block-gibbs",
 		"arm --help": "ARM",
@@ -94,6 +94,7 @@ func TestBadInput(t *testing.T) {
 		"arm":                                "lab: no experiment: name one, as in lab arm toy",
 		"--preset dlp-figure-11":             `lab: --preset: "dlp-figure-11" is not one of dlp-figure-1, `,
 		"--preset dlp-figure-5":              `lab: --preset: dlp-figure-5 has a command of its own: lab learn ising`,
+		"--preset arm-table-4":               "lab: --preset: arm-table-4 has a command of its own: lab arm vae --structures halves",
 		"--preset dlp-toy --steps -1":        `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
 		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
 		"text --template plain":              "lab: --template: no blank in the template",
@@ -110,7 +111,7 @@ func TestBadInput(t *testing.T) {
 		"ising --colour red":                 "lab: unknown flag: --colour",
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
 		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
-		"arm vae --estimators arm,muprop":    `lab: --estimators: "arm,muprop" is not a list: "muprop" is not one of arm, ar, `,
+		"arm vae --estimators arm,darn":      `lab: --estimators: "arm,darn" is not a list: "darn" is not one of arm, augment, `,
 		"calibration":                        "lab: --texts: name a file with a sentence on each line",
 		"calibration --texts none.txt":       "lab: --texts: corpus none.txt: open none.txt: no such file or directory",
 		"calibration --least 0.5":            `lab: --least: "0.5" is not a number of 0.001 or more, below 0.1`,
@@ -179,5 +180,26 @@ func TestStudies(t *testing.T) {
 	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+other); code != 2 ||
 		!strings.Contains(messages, "another experiment") {
 		t.Errorf("another study's folder: exit code %d, %q", code, messages)
+	}
+}
+
+// TestVerdicts: each verdict stands above its claims and their intervals.
+// Without results, one line says what to name.
+func TestVerdicts(t *testing.T) {
+	folder := filepath.Join("..", "..", "docs", "measured", "laboratory")
+	out, messages, code := runLab(t.Context(), "verdicts --results "+folder)
+	for _, want := range []string{
+		"DLP appendix D, no term in α: hardly accepted: yes\n    acceptance without it below: holds; acceptance differs by -0.",
+		"16 repetitions)\n", "DLP algorithms 1, 2, DULA, DMALA: yes, by a test\n", "\nDLP figure 3, log RMSE, 5 × 5 Ising: ",
+	} {
+		if code != 0 || messages != "" || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, %q, no %q in:\n%s", code, messages, want, out)
+		}
+	}
+	empty := t.TempDir()
+	out, messages, code = runLab(t.Context(), "verdicts --results "+empty)
+	want := "lab: " + empty + " has no results: name a folder with files as learn-ising.csv\n"
+	if code != 1 || messages != want || out != "" {
+		t.Errorf("exit code %d, %q, want %q; output %q", code, messages, want, out)
 	}
 }

@@ -31,11 +31,13 @@ var shorter = []struct{ command, flags string }{
 	{"", "--chains 2 --steps 6 --warm-up 2"},
 }
 
-// paperRow is what, what it shows, the command, the paper's, ours, and the verdict.
+// paperRow is what, what it shows, the command, the paper's, ours, and the
+// verdict.
 var paperRow = regexp.MustCompile(`^(?:\| [^|]+ ){2}\| .([^|]+). (?:\| [^|]+ ){2}\| (?:yes|partly|no)\b[^|]* \|$`)
 
-// TestPapers runs the command of every line of the papers, shortened, and compares its first table with stored digits,
-// but where float32 decides. A line without a command fails.
+// TestPapers runs the command of every line of the papers, shortened, and
+// compares its first table with stored digits, but where float32 decides. A
+// line without a command fails.
 func TestPapers(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "laboratory.md"))
 	if err != nil {

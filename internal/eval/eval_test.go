@@ -553,3 +553,35 @@ func TestTable(t *testing.T) {
 		t.Errorf("4 sentences: %v", got)
 	}
 }
+
+// TestSignature: each choice that changes the numbers changes the signature of
+// the run.
+func TestSignature(t *testing.T) {
+	known := map[string]string{}
+	check := func(name string, change func(c *Config)) {
+		o, _ := small(t)
+		change(&o.Config)
+		h, err := newHeader(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, found := known[h.Signature]; found {
+			t.Errorf("%s and %s have the signature %s", name, other, h.Signature)
+		}
+		known[h.Signature] = name
+	}
+	check("nothing", func(*Config) {})
+	for _, text := range []string{"gibbs", "gibbs,dmala", "dmala:name=gibbs", "dmala:steps=7", "dmala:candidates=9",
+		"dmala:temperature=2", "dmala:energy=pll", "dmala:energy=filled", "dmala:warm-up=3"} {
+		variants, err := ParseVariants(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(text, func(c *Config) { c.Samplers = variants })
+	}
+	check("confidence", func(c *Config) { c.Metrics.Confidence = 0.5 })
+	check("union", func(c *Config) { c.Metrics.UnionFirst = 1 })
+	check("sources", func(c *Config) { c.Metrics.KeepSources = true })
+	check("tokenisation", func(c *Config) { c.Metrics.Tokenisation = metrics.DISCS })
+	check("seed", func(c *Config) { c.Seed = 9 })
+}

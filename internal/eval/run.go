@@ -3,6 +3,8 @@ package eval
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -140,8 +142,9 @@ func newHeader(o Options) (*header, error) {
 		h.Corpora = append(h.Corpora, info)
 		h.Paths[c.Name] = c.Path
 	}
-	h.Signature = h.signature()
-	return h, nil
+	var err error
+	h.Signature, err = h.signature()
+	return h, err
 }
 
 // fits returns a SelectOptions.Check that rejects templates that are too long
@@ -165,9 +168,15 @@ func fits(models []*infill.Filler) func(template string) string {
 }
 
 // signature returns one line that names everything on which the numbers of a
-// run depend. onnxruntime and device are only in the signatures of the methods.
-func (h *header) signature() string {
+// run depend. The field configuration is a hash of all choices, so that none
+// can be missing. onnxruntime and device are only in the signatures of the
+// methods.
+func (h *header) signature() (string, error) {
 	c := h.Configuration
+	choices, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
 	var models, corpora []string
 	for _, m := range h.Models {
 		models = append(models, fmt.Sprintf("%s@%.12s+%.12s", m.Name, m.SHA256, m.Tokenizer))
@@ -183,11 +192,11 @@ func (h *header) signature() string {
 		"corpora:" + strings.Join(corpora, ","), mask,
 		fmt.Sprintf("tokens:%d-%d", c.Select.MinimumTokens, c.Select.MaximumTokens),
 		fmt.Sprint("samples:", c.Chains), fmt.Sprint("top:", c.Top), fmt.Sprint("seed:", c.Seed),
-		"version:" + h.Program.Version}
+		fmt.Sprintf("configuration:%.6x", sha256.Sum256(choices)), "version:" + h.Program.Version}
 	for i := range fields {
 		fields[i] = strings.ReplaceAll(fields[i], "|", "/")
 	}
-	return strings.Join(fields, "|")
+	return strings.Join(fields, "|"), nil
 }
 
 // runner does the work of one process.

@@ -37,7 +37,8 @@ func (b base) log(state []int) (sum float64) {
 	return sum
 }
 
-// annealed is the target π_β ∝ base^(1-β) exp(βU), between base, a law of independent slots, and a target with U.
+// annealed is the target π_β ∝ base^(1-β) exp(βU), between base, a law of
+// independent slots, and a target with U.
 type annealed struct {
 	target samplers.GradientTarget
 	base   base
@@ -81,7 +82,8 @@ func (a *annealed) EnergyGradient(ctx context.Context, states []int, energy, gra
 	return err
 }
 
-// LogConditionals mixes the conditionals of base and target. If the target has no conditionals, it returns an error.
+// LogConditionals mixes the conditionals of base and target. If the target has
+// no conditionals, it returns an error.
 func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
 	target, ok := a.target.(samplers.ConditionalTarget)
 	if !ok {
@@ -106,15 +108,18 @@ type logNormaliser struct {
 	effective        float64 // chains that count, (Σw)²/Σw²; if few, the interval is too short
 }
 
-// fewWeights is the effective share of the chains below which the laboratory warns.
+// fewWeights is the effective share of the chains below which the laboratory
+// warns.
 const fewWeights = 0.2
 
-// annealing is annealed importance sampling (Neal 2001) from independent slots. β rises linearly, step by step:
+// annealing is annealed importance sampling (Neal 2001) from independent slots.
+// β rises linearly, step by step:
 //
 //	log w = Σ_k (β_k - β_{k-1}) (U(x_{k-1}) - log base(x_{k-1}))
 //
-// The mean of w has the expectation Z; its logarithm underestimates log Z on average. The sampler must be exact. The 95
-// % interval is the mean of the weights ± Student's t times the standard error of that mean.
+// The mean of w has the expectation Z; its logarithm underestimates log Z on
+// average. The sampler must be exact. The 95 % interval is the mean of the
+// weights ± Student's t times the standard error of that mean.
 type annealing struct {
 	sampler       Spec
 	steps, chains int // steps is the number of temperatures, with one step of the sampler each
@@ -129,7 +134,8 @@ func (o annealing) normaliser(ctx context.Context, target samplers.GradientTarge
 		return nil, err
 	}
 	streams := b.streams(label, o.chains)
-	positions, logw := drawFrom(laws, streams), make([]float64, o.chains)
+	positions := drawFrom(laws, streams)
+	logw := make([]float64, o.chains)
 	var info samplers.Info
 	for k := range o.steps {
 		before := path.beta
@@ -168,14 +174,16 @@ func interval(logw []float64) *logNormaliser {
 	z := &logNormaliser{value: total - math.Log(n), effective: n * n / squares}
 	_, deviation := stat.MeanStdDev(weights, nil)
 	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
-	z.low, z.high = math.Inf(-1), z.value+math.Log1p(half)
+	z.low = math.Inf(-1)
+	z.high = z.value + math.Log1p(half)
 	if half < 1 {
 		z.low = z.value + math.Log1p(-half)
 	}
 	return z
 }
 
-// newAnnealing returns the study that estimates log Z of targets, and the log-likelihood of images under RBMs.
+// newAnnealing returns the study that estimates log Z of targets, and the
+// log-likelihood of images under RBMs.
 func newAnnealing() *Study {
 	s := newStudy("ais", "Annealed importance sampling: log Z with intervals, and how often they hold",
 		`Estimate log Z, the log of the sum of exp U, of a target by annealed importance sampling, with a 95 % interval,
@@ -188,7 +196,7 @@ images (rbm), the log-likelihood of the images follows.`)
 	steps := wholeFlag(f, "steps", 300, 1, 1<<30, "temperatures")
 	chains := wholeFlag(f, "chains", 50, 2, maxChains, "chains, whose weights give the interval")
 	repeats := repeatsFlag(f, 50)
-	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
+	s.plan = func(ctx context.Context, in *inputs, _ uint64) (*plan, error) {
 		p := newPlan("annealed importance sampling", []column{
 			{name: "log-z", format: "%.3f", definition: "estimate of log Z, on the low side"},
 			{name: "low", format: "%.3f", definition: "its 95 % interval by the weights of the chains"},
@@ -200,7 +208,7 @@ images (rbm), the log-likelihood of the images follows.`)
 			secondsColumn("of an estimate"),
 		})
 		for _, name := range *names {
-			d, err := newDistribution(ctx, name)
+			d, err := newDistribution(ctx, in, name)
 			if err != nil {
 				return nil, err
 			}
@@ -226,7 +234,8 @@ images (rbm), the log-likelihood of the images follows.`)
 	return s
 }
 
-// logZ returns the exact log Σ exp(U), or NaN if the target has too many states.
+// logZ returns the exact log Σ exp(U), or NaN if the target has too many
+// states.
 func logZ(ctx context.Context, target samplers.Target) (float64, error) {
 	if m, ok := target.(*targets.RBM); ok && min(len(m.Hidden), len(m.Visible)) <= maxSummed {
 		s, err := solve(ctx, m)

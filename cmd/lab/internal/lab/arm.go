@@ -14,17 +14,22 @@ import (
 	"infill/samplers"
 )
 
-// maxListedSlots is the largest number of slots for which the exact gradient lists all states.
+// maxListedSlots is the largest number of slots for which the exact gradient
+// lists all states.
 const maxListedSlots = 16
 
-// newARMGradients returns the study of estimators' bias, variance and speed, on Yin and Zhou's example and on models.
+// newARMGradients returns the study of estimators' bias, variance and speed, on
+// Yin and Zhou's example and on models.
 func newARMGradients() *Study {
 	s := newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
-		`Estimate the gradient of E[U] over independent slots by ARM, by its half with a baseline (ar), by
-REINFORCE, by REINFORCE with the mean of the other draws as baseline (leave-one-out), by REBAR's relaxed
-control variate (relax), and by Gumbel-softmax with straight-through, which is biased, at equal numbers of
-evaluations, and compare with the exact gradient. A target is square:P0, ARM's example (z - P0)² of one
-bit, or one of the laboratory's with few states; with three categories and more ARM is its generalisation.`)
+		`Estimate the gradient of E[U] over independent slots by ARM, by the two steps
+that its slides take before it (augment and augment-merge), by its half with a baseline (ar), by
+REINFORCE without a baseline, with the mean of the other draws (leave-one-out) and with a learned one
+(nvil), by the control variates of muprop, rebar and relax, by local expectation gradients (legrad), and
+by relaxations, which are biased: concrete, straight-through, and straight-through of Gumbel-softmax
+(st-gumbel). All have the same number of evaluations, but for legrad, one of whose draws takes one for
+each slot. Compare with the exact gradient. A target is square:P0, ARM's example (z - P0)² of one bit,
+or one of the laboratory's with few states; with three categories and more ARM is its generalisation.`)
 	f := s.Flags
 	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
 		"rbm:data=none,visible=8,hidden=5,scale=1", "potts:size=2x2"}, "a target; give it again for more")
@@ -32,17 +37,19 @@ bit, or one of the laboratory's with few states; with three categories and more 
 	evaluations := wholeFlag(f, "evaluations", 12, 2, 1<<20, "evaluations of the target for each estimate")
 	estimates := wholeFlag(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
 	repeats := repeatsFlag(f, 2)
-	s.plan = func(ctx context.Context, _ uint64) (*plan, error) {
+	s.plan = func(ctx context.Context, in *inputs, _ uint64) (*plan, error) {
 		p := newPlan("estimators of the gradient of independent slots", []column{
 			{name: "deviation", format: "%.2f", definition: "largest difference of the mean estimate from the exact " +
 				"gradient over the slots, in standard errors: unbiased estimators stay below about 4"},
 			{name: "variance", format: "%.4g",
 				definition: fmt.Sprintf("of one estimate of %d evaluations, summed over the slots", *evaluations)},
+			{name: "by-draw", format: "%.4g", definition: "variance times the draws of an estimate: that of one draw, where " +
+				"draws do not share a baseline as those of leave-one-out"},
 			{name: "ratio", format: "%.4g", definition: "standard deviation as a fraction of the gradient's length"},
 			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
 		})
 		for _, name := range *names {
-			target, err := slotsOf(ctx, name)
+			target, err := slotsOf(ctx, in, name)
 			if err != nil {
 				return nil, err
 			}
@@ -61,8 +68,9 @@ bit, or one of the laboratory's with few states; with three categories and more 
 	return s
 }
 
-// slotsOf makes the target that name describes. For more than maxListedSlots slots, it returns an error.
-func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
+// slotsOf makes the target that name describes. For more than maxListedSlots
+// slots, it returns an error.
+func slotsOf(ctx context.Context, in *inputs, name string) (samplers.Target, error) {
 	if p0, found := strings.CutPrefix(name, "square:"); found {
 		p, err := strconv.ParseFloat(p0, 64)
 		if err != nil || !logmath.Finite(p) {
@@ -70,7 +78,7 @@ func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
 		}
 		return squareTarget(p), nil
 	}
-	d, err := newDistribution(ctx, name)
+	d, err := newDistribution(ctx, in, name)
 	if err != nil {
 		return nil, refuse("target", "%w", err)
 	}
@@ -81,7 +89,8 @@ func slotsOf(ctx context.Context, name string) (samplers.Target, error) {
 	return d.target, nil
 }
 
-// gradients compares the gradients of an estimator with the exact gradient, at random log-odds.
+// gradients compares the gradients of an estimator with the exact gradient, at
+// random log-odds.
 func (b *bench) gradients(ctx context.Context, kind string, target samplers.Target, evaluations, estimates int) error {
 	e, err := newEstimator(kind, target)
 	if err != nil {
@@ -95,9 +104,10 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	}
 	want := make([]float64, len(logits))
 	exactGradient(all, logits, want)
-	r, draws := b.stream("draws "+kind), max(evaluations/e.evaluations(), 1)
+	r := b.stream("draws " + kind)
+	draws := max(evaluations/e.evaluations(), 1)
 	known := make([][]float64, estimates)
-	for range estimates / 10 { // during these calls relax tunes its scale η
+	for range estimates / 10 { // during these calls control variates are tuned
 		if err := e.estimate(ctx, logits, draws, r, make([]float64, len(logits))); err != nil {
 			return err
 		}
@@ -118,11 +128,13 @@ func (b *bench) gradients(ctx context.Context, kind string, target samplers.Targ
 	deviation, variance := deviations(known, want)
 	b.number("deviation", deviation)
 	b.number("variance", variance)
+	b.number("by-draw", variance*float64(draws))
 	b.number("ratio", math.Sqrt(variance)/floats.Norm(want, 2))
 	return nil
 }
 
-// newARMToy returns the study that climbs E[(z - p₀)²] of one bit. The best bit is 0 for p₀ above a half, otherwise 1.
+// newARMToy returns the study that climbs E[(z - p₀)²] of one bit. The best bit
+// is 0 for p₀ above a half, otherwise 1.
 func newARMToy() *Study {
 	s := newStudy("arm toy", "Climb ARM's example with each gradient estimator",
 		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
@@ -130,12 +142,12 @@ by each estimator: the example of ARM's slides.`)
 	f := s.Flags
 	known := append([]string{"exact"}, estimators()...)
 	p0s := numbersFlag(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
-	chosen := choices(f, "estimators", known, known)
+	chosen := choices(f, "estimators", append([]string{"exact"}, trainers()...), known)
 	evaluations := wholeFlag(f, "evaluations", 6, 2, 1<<20, "evaluations of each step")
 	steps := wholeFlag(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := number(f, "rate", 1, " above 0", "of the ascent")
 	repeats := repeatsFlag(f, 5)
-	s.plan = func(context.Context, uint64) (*plan, error) {
+	s.plan = func(context.Context, *inputs, uint64) (*plan, error) {
 		p := newPlan("ascent of E[(z - p0)²] over one bit", []column{
 			{name: "probability", format: "%.3f", definition: "of the better value, after the last step"},
 			{name: "deviation", format: "%.2g",
@@ -154,12 +166,15 @@ by each estimator: the example of ARM's slides.`)
 	return s
 }
 
-// climb raises E[(z - p₀)²] by gradient ascent with one estimator, or with the exact gradient.
+// climb raises E[(z - p₀)²] by gradient ascent with one estimator, or with the
+// exact gradient.
 func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations, steps int, rate float64) (err error) {
-	logits, gradient := []float64{0}, []float64{0}
+	logits := []float64{0}
+	gradient := []float64{0}
 	var e estimator
 	if kind != "exact" {
-		if e, err = newEstimator(kind, squareTarget(p0)); err != nil {
+		e, err = newEstimator(kind, squareTarget(p0))
+		if err != nil {
 			return err
 		}
 	}
@@ -175,7 +190,8 @@ func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations,
 	for step := range steps {
 		p := logmath.Sigmoid(logits[0])
 		exact := p * (1 - p) * (1 - 2*p0)
-		if gradient[0] = exact; e != nil {
+		gradient[0] = exact
+		if e != nil {
 			if err := e.estimate(ctx, logits, max(evaluations/e.evaluations(), 1), r, gradient); err != nil {
 				return err
 			}

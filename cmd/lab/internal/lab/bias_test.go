@@ -13,8 +13,9 @@ import (
 	"infill/internal/targets"
 )
 
-// TestLangevinLaw: on a log-quadratic target the stationary law is π_α ∝ Z_α π with the Z_α of the proof of theorem 5.1
-// (appendix E), there over all states at once. Of two states it balances the moves.
+// TestLangevinLaw: on a log-quadratic target the stationary law is π_α ∝ Z_α π
+// with the Z_α of the proof of theorem 5.1 (appendix E), there over all states
+// at once. Of two states it balances the moves.
 func TestLangevinLaw(t *testing.T) {
 	ctx := context.Background()
 	const coupling, field = 0.1, 0.2
@@ -113,14 +114,16 @@ func TestTheorem51(t *testing.T) {
 		near(t, "bound for spins", p["bound-of-spins"]/(zSpins*math.Exp(-1/(8*p["alpha"])-smallest(0.1)/2)), 1, 1e-9)
 	}
 	last := points[len(points)-1]
-	// At the largest step the bias stands far out of the noise, so that a kernel without it would be seen.
+	// At the largest step the bias stands far out of the noise, so that a
+	// kernel without it would be seen.
 	if !(last["noise"] < last["exact"]/4) {
 		t.Errorf("noise %v hides the bias %v", last["noise"], last["exact"])
 	}
 	near(t, "observed bias", last["observed"], last["exact"], 2*last["noise"])
 }
 
-// TestCounterExample: for a = b = 0 DULA sits at ½, whatever ε, and π does not: ‖π_α - π‖₁ = tanh 2ε.
+// TestCounterExample: for a = b = 0 DULA sits at ½, whatever ε, and π does not:
+// ‖π_α - π‖₁ = tanh 2ε.
 func TestCounterExample(t *testing.T) {
 	before := -1.0
 	for _, c := range studied(t, presetStudy(t, "dlp-figure-1", 1, 10), StudyOptions{}).Cells {

@@ -68,7 +68,7 @@ func (c *calibration) open() (*infill.Filler, error) {
 }
 
 // plan chooses the sentences and their blanks.
-func (c *calibration) plan(_ context.Context, seed uint64) (*plan, error) {
+func (c *calibration) plan(_ context.Context, in *inputs, seed uint64) (*plan, error) {
 	if *c.texts == "" {
 		return nil, refuse("texts", "name a file with a sentence on each line")
 	}
@@ -84,10 +84,8 @@ func (c *calibration) plan(_ context.Context, seed uint64) (*plan, error) {
 	model := filler.Model()
 	p := newPlan(fmt.Sprintf("calibration of %s: fills of %s", model.Name, texts.Name), calibrationColumns())
 	p.between = "sentences"
-	p.inputs = []parameter{
-		{"weights", fmt.Sprintf("%s@%.12s", model.Name, model.SHA256)},
-		{"file", fmt.Sprintf("%s@%.12s", texts.Name, texts.SHA256)},
-	}
+	in.add("model", model.Name, model.SHA256)
+	in.add("texts", texts.Name, texts.SHA256)
 	p.notes = texts.LeftOut()
 	for _, blanks := range *c.blanks {
 		if blanks > mostMasked {
@@ -280,7 +278,8 @@ func (r *calibrationRun) compare(ctx context.Context, b *bench, of span) error {
 	said := 0.0
 	var fills, right []float64 // of each sentence with such a fill
 	for _, s := range r.filled {
-		n, hits := 0.0, 0.0
+		n := 0.0
+		hits := 0.0
 		for _, f := range s.fills {
 			if !of.holds(f.probability) {
 				continue

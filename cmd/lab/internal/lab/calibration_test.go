@@ -205,7 +205,7 @@ func TestCalibrationText(t *testing.T) {
 	}
 	first := text("6")
 	for _, want := range []string{"calibration of small-uncased: fills of sentences.txt\n", " ± ", "|sentences:6|",
-		"|weights:small-uncased@", "|file:sentences.txt@", "|seed:2|version:v1\n"} {
+		"|model:small-uncased@", "|texts:sentences.txt@", "|seed:2|version:v1\n"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in:\n%s", want, first)
 		}

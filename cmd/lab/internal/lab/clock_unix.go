@@ -10,8 +10,8 @@ import (
 // secondsAre says which time the clock measures.
 const secondsAre = "processor time of the process"
 
-// clock returns the processor time that this process has used. Unlike the time of day, it does not advance while other
-// processes have the processor.
+// clock returns the processor time that this process has used. Unlike the time
+// of day, it does not advance while other processes have the processor.
 func clock() time.Time {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	// maxCategories is the largest number of categories of a slot, because a run keeps each slot in a byte.
+	// maxCategories is the largest number of categories of a slot, because a
+	// run keeps each slot in a byte.
 	maxCategories = 256
-	// maxKept is the largest size, in bytes, of the states that one sampler's run keeps.
+	// maxKept is the largest size, in bytes, of the states that one sampler's
+	// run keeps.
 	maxKept   = 1 << 30
 	maxChains = 1 << 14
 	maxSteps  = 1 << 30
@@ -47,8 +49,9 @@ the name all stands for every sampler that suits the target.
 Equal steps, equal evaluations and equal seconds are different comparisons; all three
 are shown. Every number but the seconds is the same for the same seed.`
 
-// newComparison returns the study that runs several samplers on one target from the same starts. By default, the
-// warm-up tunes the step size of DMALA. DULA has no acceptance rate to tune by, so it takes the papers' step size.
+// newComparison returns the study that runs several samplers on one target from
+// the same starts. By default, the warm-up tunes the step size of DMALA. DULA
+// has no acceptance rate to tune by, so it takes the papers' step size.
 func newComparison(k kind) *Study {
 	s := newStudy(k.name, "Samplers on "+k.title, k.help+comparisonHelp)
 	f := s.Flags
@@ -62,8 +65,8 @@ func newComparison(k kind) *Study {
 	trace := f.Bool("trace", false, "also write every state to the folder of --output, a CSV file a sampler: chain, "+
 		"step, warm_up, U, slots")
 	distribution := k.flags(f)
-	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
-		d, err := distribution(ctx)
+	s.plan = func(ctx context.Context, in *inputs, seed uint64) (*plan, error) {
+		d, err := distribution(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -102,8 +105,15 @@ func newComparisonPlan(title string, chains int) *plan {
 	p.follow(byStep, 2, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²; ")
 	p.follow(mmd, 3, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the "+
 		"chains' present states; its error is the jackknife's over chains; ")
-	p.between = counted(chains, "chain")
+	p.betweenChains(chains)
 	return p
+}
+
+// betweenChains says that the standard errors of single cells are between so
+// many chains.
+func (p *plan) betweenChains(n int) {
+	p.between = counted(n, "chain")
+	p.chains = n
 }
 
 // follow adds, for each budget, a column that follows the given curve.
@@ -123,7 +133,8 @@ func (p *plan) follow(curve string, table int, definition string) {
 	}
 }
 
-// compare adds a cell for each sampler on the target d, labelled with the sampler and the parameters more.
+// compare adds a cell for each sampler on the target d, labelled with the
+// sampler and the parameters more.
 func (p *plan) compare(d *distribution, o Options, seed uint64, more ...parameter) error {
 	of := "" // prefix of the notes if there are several targets
 	for _, l := range more {
@@ -161,7 +172,8 @@ func (p *plan) compare(d *distribution, o Options, seed uint64, more ...paramete
 	return nil
 }
 
-// unfold replaces "all" by the samplers that suit the target. A named sampler that does not suit it is an error.
+// unfold replaces "all" by the samplers that suit the target. A named sampler
+// that does not suit it is an error.
 func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []Spec, err error) {
 	for _, s := range specs {
 		several := []Spec{s}
@@ -186,7 +198,8 @@ func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []
 	return list, nil
 }
 
-// newKernel makes a sampler's kernel. Its random stream, which no chain uses, picks the terms of a stochastic gradient.
+// newKernel makes a sampler's kernel. Its random stream, which no chain uses,
+// picks the terms of a stochastic gradient.
 func newKernel(d *distribution, s Spec, seed uint64) (samplers.Kernel, error) {
 	s.OnText = d.onText && samplers.Describe(s.Name).OnText != nil
 	return s.New(d.target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
@@ -247,7 +260,8 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 		b.pointAt(byStep, spent)
 		if d.reference != nil {
 			value, e := d.reference.discrepancy(at.State.Positions)
-			spent.Y, spent.Error = math.Log(value), e/value
+			spent.Y = math.Log(value)
+			spent.Error = e / value
 			b.pointAt(mmd, spent)
 		}
 	}
@@ -308,7 +322,8 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 	return nil
 }
 
-// writeStates writes a row for each chain, as infill --trace does. If the sampler does not evaluate U, U is NaN.
+// writeStates writes a row for each chain, as infill --trace does. If the
+// sampler does not evaluate U, U is NaN.
 func writeStates(w *csv.Writer, at samplers.Step) {
 	var row []string
 	if at.Number == 0 {
@@ -328,7 +343,8 @@ func writeStates(w *csv.Writer, at samplers.Step) {
 	}
 }
 
-// worth records the effective sample size, and warns if that number is unreliable.
+// worth records the effective sample size, and warns if that number is
+// unreliable.
 func (b *bench) worth(e *sampleSize, s Spec, chains int, evaluations, seconds float64) {
 	perStep := 1000 / float64(e.Kept)
 	b.estimate("ess")(e.Mean*perStep, e.StandardError*perStep)

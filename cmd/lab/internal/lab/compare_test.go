@@ -47,7 +47,7 @@ func must[T any](value T, err error) func(*testing.T) T {
 // opened is a target that is written as in [newDistribution].
 func opened(t *testing.T, text string) *distribution {
 	t.Helper()
-	return must(newDistribution(t.Context(), text))(t)
+	return must(newDistribution(t.Context(), &inputs{}, text))(t)
 }
 
 func smallIsing(t *testing.T) *distribution {
@@ -64,7 +64,7 @@ type compareOptions struct {
 // compareStudy is a comparison on a target that is made already.
 func compareStudy(d *distribution, o Options) *Study {
 	s := newStudy(d.kind, "", "")
-	s.plan = func(_ context.Context, seed uint64) (*plan, error) {
+	s.plan = func(_ context.Context, _ *inputs, seed uint64) (*plan, error) {
 		p := newComparisonPlan("Samplers on "+d.String(), o.Chains)
 		return p, p.compare(d, o, seed)
 	}
@@ -131,8 +131,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestBudgets: with a clock that takes a millisecond a step, all that depends on
-// budgets and times follows from the counts.
+// TestBudgets: with a clock that takes a millisecond a step, all that depends
+// on budgets and times follows from the counts.
 func TestBudgets(t *testing.T) {
 	run := compared(t, smallIsing(t), "gibbs,lb-1,gwg:steps=30", nil)
 	gibbs, lb, gwg := run.Cells[0], run.Cells[1], run.Cells[2]
@@ -200,7 +200,8 @@ func TestMovement(t *testing.T) {
 	}
 }
 
-// TestWarmUp tunes what is not given and nothing else, and its steps are not measured.
+// TestWarmUp tunes what is not given and nothing else, and its steps are not
+// measured.
 func TestWarmUp(t *testing.T) {
 	run := compared(t, smallIsing(t), "dmala,dmala:step-size=0.05,gibbs", func(o *compareOptions) { o.WarmUp = 100 })
 	free, fixed, gibbs := run.Cells[0].Numbers, run.Cells[1].Numbers, run.Cells[2].Numbers
@@ -217,7 +218,8 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
-// TestAll unfolds to every registered kernel that suits, and says of the others why not.
+// TestAll unfolds to every registered kernel that suits, and says of the others
+// why not.
 func TestAll(t *testing.T) {
 	potts := opened(t, "potts:size=2x2,coupling=0.3,field=0/0.1/0.2")
 	for name, p := range map[string]*distribution{"potts": potts, "ising": smallIsing(t)} {
@@ -248,8 +250,9 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestExactness: the samplers called exact come to the truth, on every target they run on, within five standard errors
-// of a chain's mean. Conditionals that belong to no joint law make Gibbs inexact.
+// TestExactness: the samplers called exact come to the truth, on every target
+// they run on, within five standard errors of a chain's mean. Conditionals that
+// belong to no joint law make Gibbs inexact.
 func TestExactness(t *testing.T) {
 	for _, name := range []string{"ising:size=2x3", "fhmm:times=3,factors=2,noise=1",
 		"table:target-seed=2,categories=3/2,scale=1,gradient-error=0.5,terms=1",
@@ -324,7 +327,8 @@ func TestBadComparisons(t *testing.T) {
 	}
 }
 
-// TestOneState: a target with one state is known at once, and the report of it can be written.
+// TestOneState: a target with one state is known at once, and the report of it
+// can be written.
 func TestOneState(t *testing.T) {
 	p := opened(t, "potts:size=1x2,field=1,coupling=0")
 	run := compared(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball",

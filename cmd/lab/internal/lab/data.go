@@ -12,7 +12,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,22 +23,11 @@ import (
 	"infill/internal/logmath"
 )
 
-// carried holds data that are part of the program; data/README.md lists sources and licences.
+// carried holds data that are part of the program; data/README.md lists sources
+// and licences.
 //
 //go:embed data/*.csv data/digits.txt
 var carried embed.FS
-
-// readData reads the laboratory's own file of that name if known lists the name, else the user's file.
-func readData(name string, known []string, extension string) ([]byte, error) {
-	if slices.Contains(known, name) {
-		return carried.ReadFile("data/" + name + extension)
-	}
-	text, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("%w: name a file, or one of %s", err, strings.Join(known, ", "))
-	}
-	return text, err
-}
 
 // regressions lists the names of the laboratory's own tables.
 func regressions() []string { return []string{"diabetes", "election", "breast-cancer"} }
@@ -54,13 +42,14 @@ type regression struct {
 // maxTable is the largest number of entries of a table.
 const maxTable = 1 << 24
 
-// readRegression reads one of the laboratory's tables, or a CSV file. The last column is the number to predict.
-func readRegression(name string) (*regression, error) {
-	text, err := readData(name, regressions(), ".csv")
-	var t *regression
-	if err == nil {
-		t, err = parseRegression(text)
+// readRegression reads one of the laboratory's tables, or a CSV file. The last
+// column is the number to predict.
+func readRegression(in *inputs, name string) (*regression, error) {
+	text, err := in.read("data", name, regressions(), ".csv")
+	if err != nil {
+		return nil, refuse("data", "%s: %w", name, err)
 	}
+	t, err := parseRegression(text)
 	if err != nil {
 		return nil, refuse("data", "%s: %w", name, err)
 	}
@@ -102,23 +91,32 @@ func parseRegression(text []byte) (*regression, error) {
 	return t, nil
 }
 
-// split is a table in two parts: a fifth to test with, as in the papers, and the rest to train with. Outputs are
-// between 0 and 1. Inputs have mean 0 and standard deviation 1 over the training part.
+// split is a table in two parts: a fifth to test with, as in the papers, and
+// the rest to train with. Outputs are between 0 and 1. Inputs are scaled in one
+// of the ways of inputScales.
 type split struct {
 	trainX, trainY, testX, testY []float64
 }
 
-func (t *regression) split(r *rand.Rand) split {
+// inputScales lists how inputs are scaled, over the training part: mean 0 and
+// standard deviation 1, or from 0 to 1.
+func inputScales() []string { return []string{"standard", "unit"} }
+
+func (t *regression) split(r *rand.Rand, scale string) split {
 	var s split
 	examples := len(t.y)
-	low, high := slices.Min(t.y), slices.Max(t.y)
+	low := slices.Min(t.y)
+	high := slices.Max(t.y)
 	train := examples - examples/5
 	for n, i := range r.Perm(examples) {
-		x, y := t.x[i*t.inputs:(i+1)*t.inputs], (t.y[i]-low)/(high-low)
+		x := t.x[i*t.inputs : (i+1)*t.inputs]
+		y := (t.y[i] - low) / (high - low)
 		if n < train {
-			s.trainX, s.trainY = append(s.trainX, x...), append(s.trainY, y)
+			s.trainX = append(s.trainX, x...)
+			s.trainY = append(s.trainY, y)
 		} else {
-			s.testX, s.testY = append(s.testX, x...), append(s.testY, y)
+			s.testX = append(s.testX, x...)
+			s.testY = append(s.testY, y)
 		}
 	}
 	column := make([]float64, train)
@@ -126,13 +124,17 @@ func (t *regression) split(r *rand.Rand) split {
 		for i := range column {
 			column[i] = s.trainX[i*t.inputs+j]
 		}
-		mean, deviation := stat.PopMeanStdDev(column, nil)
-		if deviation == 0 {
-			deviation = 1 // the column is constant
+		origin, unit := stat.PopMeanStdDev(column, nil)
+		if scale == "unit" {
+			origin = slices.Min(column)
+			unit = slices.Max(column) - origin
+		}
+		if unit == 0 {
+			unit = 1 // the column is constant
 		}
 		for _, part := range [][]float64{s.trainX, s.testX} {
 			for i := j; i < len(part); i += t.inputs {
-				part[i] = (part[i] - mean) / deviation
+				part[i] = (part[i] - origin) / unit
 			}
 		}
 	}
@@ -143,7 +145,8 @@ func rootMeanSquare(a, b []float64) float64 {
 	return floats.Distance(a, b, 2) / math.Sqrt(float64(len(a)))
 }
 
-// imageSet holds images of one size, [images × pixels], each pixel between 0 and 1.
+// imageSet holds images of one size, [images × pixels], each pixel between 0
+// and 1.
 type imageSet struct {
 	rows, columns int
 	train         []float64
@@ -155,8 +158,9 @@ func (s *imageSet) pixels() int { return s.rows * s.columns }
 // imageSets lists the names of the image sets that the laboratory has or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readPictures makes images, or reads the digits or an IDX file, perhaps compressed. Errors name the option.
-func readPictures(option, name string, side int) (s *imageSet, err error) {
+// readPictures makes images, or reads the digits, an IDX file, perhaps
+// compressed, or an .amat file. Errors name the option.
+func readPictures(in *inputs, option, name string, side int) (*imageSet, error) {
 	if name == "bars-and-stripes" {
 		s := &imageSet{rows: side, columns: side}
 		for _, v := range slices.Concat(barsAndStripes(side)...) {
@@ -164,20 +168,26 @@ func readPictures(option, name string, side int) (s *imageSet, err error) {
 		}
 		return s, nil
 	}
-	text, err := readData(name, imageSets(), ".txt")
-	if err == nil && name == "digits" {
+	text, err := in.read(option, name, imageSets(), ".txt")
+	if err != nil {
+		return nil, refuse(option, "%s: %w", name, err)
+	}
+	if name == "digits" {
 		return parseDigits(string(text)), nil
 	}
-	if err == nil {
-		s, err = parseIDX(text)
+	parse := parseIDX
+	if strings.HasSuffix(name, ".amat") {
+		parse = parseAMAT
 	}
+	s, err := parse(text)
 	if err != nil {
 		return nil, refuse(option, "%s: %w", name, err)
 	}
 	return s, nil
 }
 
-// parseDigits reads images, one a line, of 64 grey levels. A level is a character: 0 to 9, and a to g for 10 to 16.
+// parseDigits reads images, one a line, of 64 grey levels. A level is a
+// character: 0 to 9, and a to g for 10 to 16.
 func parseDigits(text string) *imageSet {
 	p := &imageSet{rows: 8, columns: 8}
 	for line := range strings.Lines(text) {
@@ -191,22 +201,56 @@ func parseDigits(text string) *imageSet {
 // maxPixels is the largest number of pixels in a file.
 const maxPixels = 1 << 28
 
-// parseIDX reads images in MNIST's format: the bytes 0, 0, type 8, 3 dimensions, then their sizes, then the pixels.
+// parseAMAT reads images as the static binary MNIST has them: a line of numbers
+// from 0 to 1 for each, row by row, with spaces between them. Images are
+// square.
+func parseAMAT(text []byte) (*imageSet, error) {
+	p := &imageSet{}
+	line := 0
+	for words := range strings.Lines(string(text)) {
+		line++
+		numbers := strings.Fields(words)
+		if line == 1 {
+			p.rows = int(math.Round(math.Sqrt(float64(len(numbers)))))
+			p.columns = p.rows
+		}
+		if len(numbers) != p.pixels() || p.rows == 0 {
+			return nil, fmt.Errorf("line %d has %d numbers: as many as a square has pixels are wanted, in each line",
+				line, len(numbers))
+		}
+		for _, word := range numbers {
+			x, err := strconv.ParseFloat(word, 64)
+			if err != nil || !(x >= 0 && x <= 1) {
+				return nil, fmt.Errorf("line %d: %q is not a number from 0 to 1", line, word)
+			}
+			p.train = append(p.train, x)
+		}
+	}
+	if line == 0 {
+		return nil, errors.New("it has no images")
+	}
+	return p, nil
+}
+
+// parseIDX reads images in MNIST's format: the bytes 0, 0, type 8, 3
+// dimensions, then their sizes, then the pixels.
 func parseIDX(text []byte) (*imageSet, error) {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))
 		if err != nil {
 			return nil, err
 		}
-		if text, err = io.ReadAll(io.LimitReader(z, maxPixels+17)); err != nil {
+		text, err = io.ReadAll(io.LimitReader(z, maxPixels+17))
+		if err != nil {
 			return nil, err
 		}
 	}
 	if len(text) < 16 || !bytes.Equal(text[:4], []byte{0, 0, 8, 3}) {
 		return nil, errors.New("no IDX file of images: it begins with 0, 0, 8, 3")
 	}
-	n, rows, columns := binary.BigEndian.Uint32(text[4:]), binary.BigEndian.Uint32(text[8:]),
-		binary.BigEndian.Uint32(text[12:])
+	n := binary.BigEndian.Uint32(text[4:])
+	rows := binary.BigEndian.Uint32(text[8:])
+	columns := binary.BigEndian.Uint32(text[12:])
 	if rows == 0 || columns == 0 || n == 0 || rows > 1<<10 || columns > 1<<10 ||
 		uint64(n)*uint64(rows)*uint64(columns) > maxPixels {
 		return nil, fmt.Errorf("%d images of %d × %d pixels: there can be %d pixels", n, rows, columns, maxPixels)
@@ -221,19 +265,21 @@ func parseIDX(text []byte) (*imageSet, error) {
 	return p, nil
 }
 
-// imageFlags defines the flags that choose images, and returns a function that reads them.
-func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
-	data := f.String("data", "digits", "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
+// imageFlags defines the flags that choose images, and returns a function that
+// reads them.
+func imageFlags(f *pflag.FlagSet) func(*inputs) (*imageSet, error) {
+	data := f.String("data", "digits",
+		"images: "+strings.Join(imageSets(), ", ")+", or a `FILE` in the form IDX, or .amat")
 	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
 	side := wholeFlag(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
-	return func() (*imageSet, error) {
-		s, err := readPictures("data", *data, *side)
+	return func(in *inputs) (*imageSet, error) {
+		s, err := readPictures(in, "data", *data, *side)
 		switch {
 		case err != nil:
 			return nil, err
 		case *test != "":
-			other, err := readPictures("test", *test, *side)
+			other, err := readPictures(in, "test", *test, *side)
 			if err != nil {
 				return nil, err
 			}
@@ -251,17 +297,20 @@ func imageFlags(f *pflag.FlagSet) func() (*imageSet, error) {
 	}
 }
 
-// split returns images to train with and images to test with. If the set has no test images, split draws a fifth.
+// split returns images to train with and images to test with. If the set has no
+// test images, split draws a fifth.
 func (s *imageSet) split(b *bench) (train, test []float64) {
 	if s.test != nil {
 		return s.train, s.test
 	}
 	count := len(s.train) / s.pixels()
-	all, cut := rows(s.train, s.pixels(), b.stream("split").Perm(count)), count/5*s.pixels()
+	all := rows(s.train, s.pixels(), b.stream("split").Perm(count))
+	cut := count / 5 * s.pixels()
 	return all[cut:], all[:cut]
 }
 
-// binarised turns grey pixels into 0 or 1. If dynamic is true, 1 has the probability grey. Otherwise, it rounds.
+// binarised turns grey pixels into 0 or 1. If dynamic is true, 1 has the
+// probability grey. Otherwise, it rounds.
 func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	states := make([]int, len(pixels))
 	for i, x := range pixels {
@@ -274,11 +323,13 @@ func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	return states
 }
 
-// grid draws up to 100 images in rows of 10, with lines between them. Each pixel becomes 4 × 4 pixels.
+// grid draws up to 100 images in rows of 10, with lines between them. Each
+// pixel becomes 4 × 4 pixels.
 func (s *imageSet) grid(states []int) image.Image {
 	const side, pixel = 10, 4
 	n := min(side*side, len(states)/(s.rows*s.columns))
-	w, h := side*(s.columns*pixel+pixel), (n+side-1)/side*(s.rows*pixel+pixel)
+	w := side * (s.columns*pixel + pixel)
+	h := (n + side - 1) / side * (s.rows*pixel + pixel)
 	m := image.NewGray(image.Rect(0, 0, w, h))
 	for i := range m.Pix {
 		m.Pix[i] = 128

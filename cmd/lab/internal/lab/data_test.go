@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +20,9 @@ import (
 	"infill/samplers"
 )
 
-// TestAnnealedImportance: on random models of 10 units the mean of the estimate of Z is Z, to four standard errors of
-// 40 runs, and most intervals hold it. More runs are in docs/measured/laboratory.md.
+// TestAnnealedImportance: on random models of 10 units the mean of the estimate
+// of Z is Z, to four standard errors of 40 runs, and most intervals hold it.
+// More runs are in docs/measured/laboratory.md.
 func TestAnnealedImportance(t *testing.T) {
 	for _, sampler := range []string{"gwg", "gibbs", "dmala:step-size=0.8"} {
 		spec, _ := parseSpecs(sampler)
@@ -87,8 +89,9 @@ func TestAnnealedTarget(t *testing.T) {
 	}
 }
 
-// TestLearnImages: the training learns bars and stripes, its estimate is the exact
-// likelihood within the interval, and a stopped one goes on to the same end.
+// TestLearnImages: the training learns bars and stripes, its estimate is the
+// exact likelihood within the interval, and a stopped one goes on to the same
+// end.
 func TestLearnImages(t *testing.T) {
 	settings := strings.Fields("data bars-and-stripes side 3 samplers gibbs-x:block=1,dmala:step-size=0.4 steps 30 " +
 		"updates 200 batch 14 buffer 50 learning-rate 0.002 features 12 blocks 1 downsampling 1 average 0.9 " +
@@ -114,7 +117,7 @@ func TestLearnImages(t *testing.T) {
 }
 
 func TestReadPictures(t *testing.T) {
-	digits := must(readPictures("data", "digits", 0))(t)
+	digits := must(readPictures(&inputs{}, "data", "digits", 0))(t)
 	// The first line of the file: 005d91... of a zero.
 	if len(digits.train) != 1797*64 || digits.train[2] != 5.0/16 || digits.train[3] != 13.0/16 {
 		t.Errorf("%d digits, the first %v", len(digits.train)/64, digits.train[:8])
@@ -125,19 +128,28 @@ func TestReadPictures(t *testing.T) {
 	_, _ = w.Write(idx)
 	_ = w.Close()
 	for _, path := range []string{wrote(t, idx), wrote(t, z.Bytes())} {
-		p := must(readPictures("data", path, 0))(t)
+		p := must(readPictures(&inputs{}, "data", path, 0))(t)
 		if len(p.train) != 8 || p.rows != 2 || p.train[1] != 1 || p.train[2] != 0.2 {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
+	amat := func(text string) string { return saved(t, "static.amat", text) }
+	p := must(readPictures(&inputs{}, "data", amat("0 1 0.2 0\n1.0000e+00 1 0 0.4\n"), 0))(t)
+	if len(p.train) != 8 || p.rows != 2 || p.columns != 2 || p.train[1] != 1 || p.train[2] != 0.2 || p.train[4] != 1 {
+		t.Errorf("static: %+v", p)
+	}
 	for want, path := range map[string]string{
+		"line 2 has 3 numbers":   amat("0 1 1 0\n1 1 0\n"),
+		"line 1 has 3 numbers":   amat("0 1 1\n"),
+		"is not a number from":   amat("0 1 1 0\n1 1 0 2\n"),
+		"it has no images":       amat(""),
 		"begins with 0, 0, 8, 3": wrote(t, []byte("no")),
 		"8 bytes of pixels, and its header": wrote(t,
 			append(bytes.Clone(idx[:7]), append([]byte{3}, idx[8:]...)...)),
 		"there can be":                  wrote(t, []byte{0, 0, 8, 3, 255, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0}),
 		"name a file, or one of digits": filepath.Join(t.TempDir(), "none"),
 	} {
-		if _, err := readPictures("data", path, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readPictures(&inputs{}, "data", path, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
@@ -174,11 +186,11 @@ func wrote(t *testing.T, content []byte) string {
 
 func TestRegressions(t *testing.T) {
 	for name, want := range map[string][2]int{"diabetes": {442, 10}, "election": {944, 9}, "breast-cancer": {569, 30}} {
-		table := must(readRegression(name))(t)
+		table := must(readRegression(&inputs{}, name))(t)
 		if len(table.y) != want[0] || table.inputs != want[1] || len(table.x) != want[0]*want[1] {
 			t.Errorf("%s: %d examples of %d inputs", name, len(table.y), table.inputs)
 		}
-		s := table.split(bare(1).stream("split"))
+		s := table.split(bare(1).stream("split"), "standard")
 		if len(s.trainY)+len(s.testY) != want[0] || len(s.testY) != want[0]/5 {
 			t.Errorf("%s: split into %d and %d", name, len(s.trainY), len(s.testY))
 		}
@@ -189,6 +201,13 @@ func TestRegressions(t *testing.T) {
 		mean, deviation := stat.PopMeanStdDev(column, nil)
 		near(t, name+": mean of a column", mean, 0, 1e-9)
 		near(t, name+": its deviation", deviation, 1, 1e-9)
+		unit := table.split(bare(1).stream("split"), "unit")
+		column = column[:0]
+		for i := 1; i < len(unit.trainX); i += table.inputs {
+			column = append(column, unit.trainX[i])
+		}
+		near(t, name+": least of a column", slices.Min(column), 0, 0)
+		near(t, name+": most of a column", slices.Max(column), 1, 1e-12)
 	}
 	for content, want := range map[string]string{
 		"a,b\n1,2\n3,x\n4,5\n6,7\n8,9\n": `line 3, column b: "x" is not a finite number`,
@@ -199,12 +218,12 @@ func TestRegressions(t *testing.T) {
 		"":                               "0 lines",
 	} {
 		var option *OptionError
-		_, err := readRegression(wrote(t, []byte(content)))
+		_, err := readRegression(&inputs{}, wrote(t, []byte(content)))
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", content, err)
 		}
 	}
-	if _, err := readRegression(filepath.Join(t.TempDir(), "none.csv")); err == nil ||
+	if _, err := readRegression(&inputs{}, filepath.Join(t.TempDir(), "none.csv")); err == nil ||
 		!strings.Contains(err.Error(), "name a file, or one of diabetes") {
 		t.Errorf("no file: %v", err)
 	}

@@ -15,23 +15,28 @@ import (
 	"infill/samplers"
 )
 
-// A distribution is a target with known values, by which a comparison checks samplers.
+// A distribution is a target with known values, by which a comparison checks
+// samplers.
 type distribution struct {
 	kind       string
 	parameters []parameter
 	target     samplers.Target
 	truth      truth
-	// reference holds states to measure the maximum mean discrepancy from, or is nil if none is measured.
+	// reference holds states to measure the maximum mean discrepancy from, or
+	// is nil if none is measured.
 	reference *reference
-	// pictures holds the data, images of a state's form, or is nil if states are no images.
+	// pictures holds the data, images of a state's form, or is nil if states
+	// are no images.
 	pictures *imageSet
-	// onText gives samplers their defaults for text, for settings that the user leaves out.
+	// onText gives samplers their defaults for text, for settings that the user
+	// leaves out.
 	onText bool
-	// inconsistent is true if the conditionals do not belong to π, so that Gibbs is not exact.
+	// inconsistent is true if the conditionals do not belong to π, so that
+	// Gibbs is not exact.
 	inconsistent bool
 	observables  []observable
-	// independent holds a law of each slot by itself, [slots][categories], from which chains can start, or is nil if
-	// the target has no such laws.
+	// independent holds a law of each slot by itself, [slots][categories], from
+	// which chains can start, or is nil if the target has no such laws.
 	independent [][]float64
 }
 
@@ -49,7 +54,8 @@ type observable struct {
 	value []float64 // value for each category
 }
 
-// numbered returns one observable for each slot. Every slot has the same value for a category.
+// numbered returns one observable for each slot. Every slot has the same value
+// for a category.
 func numbered(slots int, value ...float64) []observable {
 	list := make([]observable, slots)
 	for j := range list {
@@ -58,7 +64,8 @@ func numbered(slots int, value ...float64) []observable {
 	return list
 }
 
-// indicators returns an observable for each category of each slot: 1 if the slot has the category, else 0.
+// indicators returns an observable for each category of each slot: 1 if the
+// slot has the category, else 0.
 func indicators(categories []int) []observable {
 	var list []observable
 	for j, k := range categories {
@@ -71,7 +78,8 @@ func indicators(categories []int) []observable {
 	return list
 }
 
-// enumerate returns the name of its method, and the exact means of the observables by a list of all states.
+// enumerate returns the name of its method, and the exact means of the
+// observables by a list of all states.
 func (d *distribution) enumerate(ctx context.Context) (string, []float64, error) {
 	e, err := targets.Enumerate(ctx, d.target)
 	if err != nil {
@@ -86,18 +94,21 @@ func (d *distribution) enumerate(ctx context.Context) (string, []float64, error)
 
 // softmax returns probabilities proportional to exp(logs).
 func softmax(logs []float64) []float64 {
-	law, total := make([]float64, len(logs)), floats.LogSumExp(logs)
+	law := make([]float64, len(logs))
+	total := floats.LogSumExp(logs)
 	for v, l := range logs {
 		law[v] = math.Exp(l - total)
 	}
 	return law
 }
 
-// bernoulli returns the probabilities of a slot's two categories, the second with probability on.
+// bernoulli returns the probabilities of a slot's two categories, the second
+// with probability on.
 func bernoulli(on float64) []float64 { return []float64{1 - on, on} }
 
-// initials lists the laws from which chains can start: each slot uniform, or each by the target without interactions
-// (Ising and Potts: the field alone; RBM: the data's means).
+// initials lists the laws from which chains can start: each slot uniform, or
+// each by the target without interactions (Ising and Potts: the field alone;
+// RBM: the data's means).
 func initials() []string { return []string{"uniform", "independent"} }
 
 // positions draws the state at which each chain starts, [chains × slots].
@@ -115,9 +126,11 @@ func (d *distribution) positions(initial string, streams []*rand.Rand) ([]int, e
 func drawFrom(laws [][]float64, streams []*rand.Rand) (states []int) {
 	for _, stream := range streams {
 		for _, law := range laws {
-			u, v := stream.Float64(), 0
+			u := stream.Float64()
+			v := 0
 			for ; v < len(law)-1; v++ {
-				if u -= law[v]; u < 0 {
+				u -= law[v]
+				if u < 0 {
 					break
 				}
 			}
@@ -136,10 +149,13 @@ type truth struct {
 // errTooLarge says that a target is too large for exact means.
 var errTooLarge = errors.New("too large for exact means")
 
-// settle stores the exact means, or, if the target is too large for them, a note.
+// settle stores the exact means, or, if the target is too large for them, a
+// note.
 func (d *distribution) settle(exact func() (string, []float64, error)) (err error) {
-	if d.truth.method, d.truth.means, err = exact(); errors.Is(err, errTooLarge) {
-		d.truth.method, err = "none, and no log RMSE: "+err.Error(), nil
+	d.truth.method, d.truth.means, err = exact()
+	if errors.Is(err, errTooLarge) {
+		d.truth.method = "none, and no log RMSE: " + err.Error()
+		err = nil
 	}
 	return err
 }
@@ -166,12 +182,13 @@ func statesOf(categories []int) float64 {
 // A kind is a kind of target, such as Ising models.
 type kind struct {
 	name, title, help string
-	// flags defines the parameters with their defaults. It returns a maker, which reads the parameters when it runs.
+	// flags defines the parameters with their defaults. It returns a maker,
+	// which reads the parameters when it runs.
 	flags func(f *pflag.FlagSet) maker
 }
 
 // maker makes a target and finds its exact means.
-type maker func(ctx context.Context) (*distribution, error)
+type maker func(ctx context.Context, in *inputs) (*distribution, error)
 
 func kinds() []kind {
 	return []kind{
@@ -203,16 +220,17 @@ func settings(f *pflag.FlagSet, names ...string) []parameter {
 	return list
 }
 
-// newDistribution makes the target that text describes, written as samplers are: "ising:size=3x3,coupling=0.2",
-// "potts:field=0/0.1/0.2".
-func newDistribution(ctx context.Context, text string) (*distribution, error) {
+// newDistribution makes the target that text describes, written as samplers
+// are: "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2".
+func newDistribution(ctx context.Context, in *inputs, text string) (*distribution, error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, refuse("target", "%w", err)
 	}
 	var names []string
 	for _, k := range kinds() {
-		if names = append(names, k.name); k.name != list[0].Name || len(list) != 1 {
+		names = append(names, k.name)
+		if k.name != list[0].Name || len(list) != 1 {
 			continue
 		}
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -226,7 +244,7 @@ func newDistribution(ctx context.Context, text string) (*distribution, error) {
 				return nil, WrongValue(a.Setting, a.Value, err)
 			}
 		}
-		return make(ctx)
+		return make(ctx, in)
 	}
 	return nil, refuse("target", "%q is not one of %s", text, strings.Join(names, ", "))
 }

@@ -63,7 +63,8 @@ func TestSymmetry(t *testing.T) {
 	near(t, "share of a state", potts.truth.means[999], law[1], 1e-12)
 }
 
-// TestEnumerate: energies so far apart, and rising, that sums of exponentials overflow.
+// TestEnumerate: energies so far apart, and rising, that sums of exponentials
+// overflow.
 func TestEnumerate(t *testing.T) {
 	table := must(targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{}))(t)
 	d := &distribution{target: table, observables: indicators(table.Categories())}
@@ -84,7 +85,8 @@ func TestEnumerate(t *testing.T) {
 	}
 }
 
-// TestSolved: summing over either side gives what listing the visible states gives, and draws have those means.
+// TestSolved: summing over either side gives what listing the visible states
+// gives, and draws have those means.
 func TestSolved(t *testing.T) {
 	random := func(visible, hidden int) *targets.RBM {
 		return must(targets.NewRandomRBM(visible, hidden, 1, samplers.Streams(3, "machine", 1)[0]))(t)
@@ -156,12 +158,12 @@ func TestNewDistribution(t *testing.T) {
 		"table:target-seed=-1":    `target-seed: "-1" is not a whole number of 0 or more`,
 		"fhmm:keep=1":             "keep: noise 0.5, first 0.1, keep 1",
 		"fhmm:factors=17":         `factors: "17" is not a whole number from 1 to 16`,
-		"rbm:data=mnist":          "data: mnist: open mnist: no such file",
+		"rbm:data=mnist":          "data: mnist: stat mnist: no such file",
 		"rbm:reference=x":         `reference: "x" is not one of auto, block-gibbs`,
 		"rbm:reference-samples=1": `reference-samples: "1" is not a whole number from 2 to 16384`,
 	} {
 		var option *OptionError
-		if _, err := newDistribution(t.Context(), text); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), &inputs{}, text); !errors.As(err, &option) ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
@@ -226,7 +228,7 @@ func TestTraining(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newDistribution(cancelled, smallTraining+"updates=400"); !errors.Is(err, context.Canceled) {
+	if _, err := newDistribution(cancelled, &inputs{}, smallTraining+"updates=400"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled training: %v", err)
 	}
 }
@@ -278,7 +280,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestLargeMachine: where neither side can be summed over, there are no exact means, and the reference is block Gibbs.
+// TestLargeMachine: where neither side can be summed over, there are no exact
+// means, and the reference is block Gibbs.
 func TestLargeMachine(t *testing.T) {
 	p := opened(t, "rbm:data=none,visible=22,hidden=21,reference-steps=20,reference-samples=50")
 	if !strings.HasPrefix(p.truth.method, "none, and no log RMSE: too large") || p.truth.means != nil ||

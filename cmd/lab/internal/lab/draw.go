@@ -22,10 +22,12 @@ import (
 // drawings maps names of files to plots.
 type drawings map[string]*plot.Plot
 
-// draw plots every curve, against x and against seconds, and columns against labels and other columns. A line shows one
-// value of the first label. Each value of the other labels has a plot of its own.
+// draw plots every curve, against x and against seconds, and columns against
+// labels and other columns. A line shows one value of the first label. Each
+// value of the other labels has a plot of its own.
 func (r *StudyReport) draw() (drawings, error) {
-	list, failed := drawings{}, error(nil)
+	list := drawings{}
+	failed := error(nil)
 	add := func(name string, p *plot.Plot, err error) {
 		failed = errors.Join(failed, err)
 		if p != nil {
@@ -33,9 +35,11 @@ func (r *StudyReport) draw() (drawings, error) {
 		}
 	}
 	for _, panel := range r.panels() {
-		suffix, title := "", r.subject()
+		suffix := ""
+		title := r.subject()
 		if panel.name() != "" {
-			suffix, title = "-"+plain(panel.name()), panel.name()
+			suffix = "-" + plain(panel.name())
+			title = panel.name()
 		}
 		for _, c := range r.plan.curves {
 			p, err := panel.curves(c, title, c.x, func(s sample) float64 { return s.X })
@@ -63,7 +67,8 @@ func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.
 			var xs, ys []float64
 			for _, cell := range g {
 				if s := cell.Curves[c.name]; k < len(s) {
-					xs, ys = append(xs, at(s[k])), append(ys, s[k].Y)
+					xs = append(xs, at(s[k]))
+					ys = append(ys, s[k].Y)
 				}
 			}
 			if xs == nil {
@@ -77,13 +82,15 @@ func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.
 	}
 	drawn, err := drawLines(title, x, c.y, list)
 	if drawn != nil && c.log {
-		drawn.X.Scale, drawn.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		drawn.X.Scale = plot.LogScale{}
+		drawn.X.Tick.Marker = plot.LogTicks{Prec: -1}
 	}
 	return drawn, err
 }
 
-// drawColumn plots a column. Against a label of numbers, each value of the first label has a line. Against another
-// column, a line joins the settings of each sampler.
+// drawColumn plots a column. Against a label of numbers, each value of the
+// first label has a line. Against another column, a line joins the settings of
+// each sampler.
 func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 	var list []line
 	for _, g := range r.groups() {
@@ -114,7 +121,8 @@ type line struct {
 	at   plotter.XYs
 }
 
-// addPoint adds a point to the line with the given name, and makes that line if it does not exist.
+// addPoint adds a point to the line with the given name, and makes that line if
+// it does not exist.
 func addPoint(list []line, name string, x, y float64) []line {
 	i := slices.IndexFunc(list, func(l line) bool { return l.name == name })
 	if i < 0 {
@@ -127,14 +135,20 @@ func addPoint(list []line, name string, x, y float64) []line {
 
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth, p.Legend.Padding = true, true, vg.Points(34), vg.Points(2)
+	p.Title.Text = title
+	p.X.Label.Text = x
+	p.Y.Label.Text = y
+	p.Legend.Top = true
+	p.Legend.Left = true
+	p.Legend.ThumbnailWidth = vg.Points(34)
+	p.Legend.Padding = vg.Points(2)
 	p.Title.Padding = vg.Points(6)
 	p.Add(plotter.NewGrid())
 	return p
 }
 
-// colours can be told apart by colour-blind readers, too (Okabe and Ito 2008, without their yellow).
+// colours can be told apart by colour-blind readers, too (Okabe and Ito 2008,
+// without their yellow).
 var colours = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
 	{86, 180, 233, 255}, {230, 159, 0, 255},
@@ -143,9 +157,11 @@ var colours = []color.RGBA{
 // fewPoints is the largest number of points of a line that are marked.
 const fewPoints = 20
 
-// drawLines plots lines, except those of several points with the same x. If no line is left, it returns nil.
+// drawLines plots lines, except those of several points with the same x. If no
+// line is left, it returns nil.
 func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
-	p, drawn := newPlot(title, x, y), false
+	p := newPlot(title, x, y)
+	drawn := false
 	for i, l := range list {
 		n := len(l.at)
 		if n == 0 || n > 1 && l.at[0].X == l.at[n-1].X {
@@ -156,8 +172,11 @@ func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		path.Color, path.Dashes, path.Width = colours[i%len(colours)], plotutil.Dashes(i/len(colours)), vg.Points(1.4)
-		points.Color, points.Shape = path.Color, plotutil.Shape(i)
+		path.Color = colours[i%len(colours)]
+		path.Dashes = plotutil.Dashes(i / len(colours))
+		path.Width = vg.Points(1.4)
+		points.Color = path.Color
+		points.Shape = plotutil.Shape(i)
 		p.Add(path)
 		thumbnails := []plot.Thumbnailer{path}
 		if n <= fewPoints {
@@ -172,7 +191,8 @@ func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
 	return p, nil
 }
 
-// svg draws a plot. The legend is to the right of the frame, where it hides no line.
+// svg draws a plot. The legend is to the right of the frame, where it hides no
+// line.
 func svg(p *plot.Plot) ([]byte, error) {
 	const width, height, margin = 16 * vg.Centimeter, 11 * vg.Centimeter, vg.Centimeter / 3
 	legend := p.Legend

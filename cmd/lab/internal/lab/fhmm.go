@@ -14,8 +14,9 @@ import (
 	"infill/samplers"
 )
 
-// newHiddenChains makes a factorial hidden Markov model, by default that of the code of Gibbs with Gradients. Every
-// factor at every time is an observable. As in that code, chains can start from the model without observations.
+// newHiddenChains makes a factorial hidden Markov model, by default that of the
+// code of Gibbs with Gradients. Every factor at every time is an observable. As
+// in that code, chains can start from the model without observations.
 func newHiddenChains(f *pflag.FlagSet) maker {
 	times := wholeFlag(f, "times", 100, 1, 1<<16, "times at which a number is observed")
 	factors := wholeFlag(f, "factors", 10, 1, 16, "hidden chains")
@@ -23,7 +24,7 @@ func newHiddenChains(f *pflag.FlagSet) maker {
 	first := number(f, "first", 0.1, " above 0", "probability of 1 at the first time")
 	keep := number(f, "keep", 0.95, " above 0", "probability that a state stays")
 	own := targetSeed(f, "seed of weights, states and observations")
-	return func(context.Context) (*distribution, error) {
+	return func(context.Context, *inputs) (*distribution, error) {
 		if *first >= 1 || *keep >= 1 {
 			return nil, refuse("keep", "noise %v, first %v, keep %v: the noise must be above 0, probabilities "+
 				"between 0 and 1", *noise, *first, *keep)
@@ -41,14 +42,15 @@ func newHiddenChains(f *pflag.FlagSet) maker {
 	}
 }
 
-// fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary states and a number observed at each
-// time, as in the code of Gibbs with Gradients:
+// fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with
+// binary states and a number observed at each time, as in the code of Gibbs
+// with Gradients:
 //
 //	x_1k ~ Bernoulli(first),  x_tk = x_(t-1)k with probability keep
 //	y_t ~ N(b + Σ_k w_k x_tk, σ²)
 //
-// The target is log p(y, x) over x given y, up to a constant: slot t·K + k is factor k at time t. It is quadratic in x,
-// so it is an Ising model.
+// The target is log p(y, x) over x given y, up to a constant: slot t·K + k is
+// factor k at time t. It is quadratic in x, so it is an Ising model.
 type fhmm struct {
 	*targets.Ising
 	observed    []float64 // y, [times]
@@ -58,7 +60,8 @@ type fhmm struct {
 	first, keep float64
 }
 
-// newFHMM draws weights and the offset from N(0, 1), then states and observations from the model.
+// newFHMM draws weights and the offset from N(0, 1), then states and
+// observations from the model.
 func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm {
 	t := &fhmm{weights: targets.Normals(r, factors, 1), offset: r.NormFloat64(), noise: noise, first: first, keep: keep}
 	var states []int
@@ -80,17 +83,24 @@ func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm
 
 // quadratic returns log p(y, x) as an Ising model of the spins s = 2x - 1.
 func (t *fhmm) quadratic() *targets.Ising {
-	factors, n := len(t.weights), len(t.weights)*len(t.observed)
-	near, couplings, field := make([][]int, n), make([][]float64, n), make([]float64, n)
-	// add adds q x_i x_j = q (1 + s_i + s_j + s_i s_j)/4. Callers add every pair in both orders, half each time.
+	factors := len(t.weights)
+	n := len(t.weights) * len(t.observed)
+	near := make([][]int, n)
+	couplings := make([][]float64, n)
+	field := make([]float64, n)
+	// add adds q x_i x_j = q (1 + s_i + s_j + s_i s_j)/4. Callers add every
+	// pair in both orders, half each time.
 	add := func(i, j int, q float64) {
-		near[i], couplings[i] = append(near[i], j), append(couplings[i], q/4)
+		near[i] = append(near[i], j)
+		couplings[i] = append(couplings[i], q/4)
 		field[i] += q / 4
 		field[j] += q / 4
 	}
 	for i := range field {
-		time, k := i/factors, i%factors
-		w, precision := t.weights[k], 1/(t.noise*t.noise)
+		time := i / factors
+		k := i % factors
+		w := t.weights[k]
+		precision := 1 / (t.noise * t.noise)
 		field[i] += w * (t.observed[time] - t.offset) * precision / 2
 		for l, other := range t.weights {
 			add(i, time*factors+l, -w*other*precision/2)
@@ -98,7 +108,8 @@ func (t *fhmm) quadratic() *targets.Ising {
 		if time == 0 {
 			field[i] += logOdds(t.first) / 2
 		}
-		// A transition adds 1 - x - x' + 2xx', which is 1 if x = x', else 0, times the log-odds of keeping the state.
+		// A transition adds 1 - x - x' + 2xx', which is 1 if x = x', else 0,
+		// times the log-odds of keeping the state.
 		for _, j := range []int{i - factors, i + factors} {
 			if j >= 0 && j < n {
 				field[i] -= logOdds(t.keep) / 2
@@ -109,10 +120,11 @@ func (t *fhmm) quadratic() *targets.Ising {
 	return targets.NewSparseIsing(near, couplings, field)
 }
 
-// means returns the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
-// states of one time.
+// means returns the exact probabilities of 1, [slots], by the forward and
+// backward recursions over the 2^factors joint states of one time.
 func (t *fhmm) means() []float64 {
-	factors, times := len(t.weights), len(t.observed)
+	factors := len(t.weights)
+	times := len(t.observed)
 	n := 1 << factors
 	likelihood := make([][]float64, times)
 	for time, y := range t.observed {
@@ -126,7 +138,8 @@ func (t *fhmm) means() []float64 {
 		}
 		likelihood[time] = softmax(row)
 	}
-	// pass goes over the times in steps of by. For each time, it returns the message from the times before it.
+	// pass goes over the times in steps of by. For each time, it returns the
+	// message from the times before it.
 	pass := func(law []float64, time, by int) [][]float64 {
 		said := make([][]float64, times)
 		for ; time >= 0 && time < times; time += by {
@@ -136,8 +149,10 @@ func (t *fhmm) means() []float64 {
 			for k := range factors { // each factor keeps its state or changes it
 				for s := range law {
 					if s>>k&1 == 0 {
-						a, b := law[s], law[s|1<<k]
-						law[s], law[s|1<<k] = t.keep*a+(1-t.keep)*b, t.keep*b+(1-t.keep)*a
+						a := law[s]
+						b := law[s|1<<k]
+						law[s] = t.keep*a + (1-t.keep)*b
+						law[s|1<<k] = t.keep*b + (1-t.keep)*a
 					}
 				}
 			}
@@ -150,7 +165,8 @@ func (t *fhmm) means() []float64 {
 			first[s] *= bernoulli(t.first)[s>>k&1]
 		}
 	}
-	forward, backward := pass(first, 0, 1), pass(slices.Repeat([]float64{1}, n), times-1, -1)
+	forward := pass(first, 0, 1)
+	backward := pass(slices.Repeat([]float64{1}, n), times-1, -1)
 	means := make([]float64, times*factors)
 	for time, at := range forward {
 		floats.Mul(at, likelihood[time])

@@ -14,7 +14,8 @@ import (
 	"infill/samplers"
 )
 
-// value is the value of a flag. An error of parse completes the sentence `"x" is not ...`.
+// value is the value of a flag. An error of parse completes the sentence `"x"
+// is not ...`.
 type value[T any] struct {
 	at    *T
 	parse func(string) (T, error)
@@ -39,7 +40,8 @@ func define[T any](f *pflag.FlagSet, name string, at T, usage string, parse func
 	return &at
 }
 
-// WrongValue returns an error for a wrong value of a flag or setting. wanted says what value is right.
+// WrongValue returns an error for a wrong value of a flag or setting. wanted
+// says what value is right.
 func WrongValue(name, text string, wanted error) error {
 	if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
 		wanted = errors.New("a whole number of 0 or more, below 2^64")
@@ -47,7 +49,8 @@ func WrongValue(name, text string, wanted error) error {
 	return refuse(name, "%q is not %w", text, wanted)
 }
 
-// number defines a flag for a finite number; bound is "", " of 0 or more" or " above 0".
+// number defines a flag for a finite number; bound is "", " of 0 or more" or "
+// above 0".
 func number(f *pflag.FlagSet, name string, at float64, bound, usage string) *float64 {
 	return define(f, name, at, usage, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
@@ -74,7 +77,8 @@ func wholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *
 // targetSeed defines the flag for the seed with which a target is drawn.
 func targetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
-// choiceFlag defines a flag whose value is one of the words. The default is words[0].
+// choiceFlag defines a flag whose value is one of the words. The default is
+// words[0].
 func choiceFlag(f *pflag.FlagSet, name string, words []string, usage string) *string {
 	return define(f, name, words[0], strings.Join(words, "|")+": "+usage, func(text string) (string, error) {
 		if !slices.Contains(words, text) {
@@ -113,7 +117,8 @@ func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	}, labelsOf)
 }
 
-// numbersFlag defines a flag for finite numbers, or for whole numbers of 1 or more, separated by commas or slashes.
+// numbersFlag defines a flag for finite numbers, or for whole numbers of 1 or
+// more, separated by commas or slashes.
 func numbersFlag[N int | float64](f *pflag.FlagSet, name string, at []N, usage string) *[]N {
 	_, whole := any(at).([]int)
 	return define(f, name, at, usage, func(text string) (numbers []N, err error) {
@@ -144,7 +149,8 @@ type size struct{ rows, columns int }
 
 func (s size) sites() int { return s.rows * s.columns }
 
-// maxSites is the largest number of sites of a lattice, so that a mistyped digit fails at once.
+// maxSites is the largest number of sites of a lattice, so that a mistyped
+// digit fails at once.
 const maxSites = 1 << 16
 
 func sizeFlag(f *pflag.FlagSet, at size, usage string) *size {
@@ -168,13 +174,16 @@ const all = "all"
 // A Spec is one sampler of a comparison.
 type Spec struct {
 	samplers.Spec
-	// Label is the text as typed. It names the sampler in results, and chooses its random streams.
+	// Label is the text as typed. It names the sampler in results, and chooses
+	// its random streams.
 	Label string
-	// Steps is the number of steps of each chain. If it is 0, the comparison's number holds.
+	// Steps is the number of steps of each chain. If it is 0, the comparison's
+	// number holds.
 	Steps int
 }
 
-// named returns the spec of a sampler without settings. The sampler then chooses all settings itself.
+// named returns the spec of a sampler without settings. The sampler then
+// chooses all settings itself.
 func named(name string) Spec { return Spec{Label: name, Spec: samplers.Spec{Name: name}} }
 
 func labelsOf(specs []Spec) string {
@@ -185,8 +194,9 @@ func labelsOf(specs []Spec) string {
 	return strings.Join(labels, ",")
 }
 
-// parseSpecs reads samplers as [samplers.ParseList] does, with one more setting, steps:
-// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" becomes a single spec, which a comparison unfolds.
+// parseSpecs reads samplers as [samplers.ParseList] does, with one more
+// setting, steps: "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500".
+// "all" becomes a single spec, which a comparison unfolds.
 func parseSpecs(text string) (specs []Spec, err error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {

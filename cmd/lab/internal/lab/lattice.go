@@ -16,16 +16,16 @@ import (
 	"infill/samplers"
 )
 
-// newIsing makes an Ising model on a torus, by default the 5 × 5 model of the discrete Langevin paper, section 7.1. The
-// observables are the spins.
+// newIsing makes an Ising model on a torus, by default the 5 × 5 model of the
+// discrete Langevin paper, section 7.1. The observables are the spins.
 func newIsing(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{5, 5}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.1, "", "a; negative is allowed")
 	field := number(f, "field", 0.2, "", "b")
 	own := f.String("couplings", "", "another model, a CSV `FILE`: site,other,coupling, and site,,field")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		if *own != "" {
-			weights, field, err := readCouplings(*own)
+			weights, field, err := readCouplings(in, *own)
 			if err != nil {
 				return nil, refuse("couplings", "%s: %w", *own, err)
 			}
@@ -40,7 +40,9 @@ func newIsing(f *pflag.FlagSet) maker {
 		if err != nil {
 			return nil, err
 		}
-		a, b, sites := *coupling, *field, size.sites()
+		a := *coupling
+		b := *field
+		sites := size.sites()
 		d := &distribution{kind: "ising", target: target, parameters: settings(f, "size", "coupling", "field"),
 			observables: numbered(sites, -1, 1),
 			independent: slices.Repeat([][]float64{bernoulli(logmath.Sigmoid(2 * b))}, sites)}
@@ -53,25 +55,29 @@ func newIsing(f *pflag.FlagSet) maker {
 	}
 }
 
-// newPotts makes a Potts model on a torus. The observables are the indicators of every state of every site.
+// newPotts makes a Potts model on a torus. The observables are the indicators
+// of every state of every site.
 func newPotts(f *pflag.FlagSet) maker {
 	size := sizeFlag(f, size{4, 4}, "rows and columns of the lattice")
 	coupling := number(f, "coupling", 0.5, "", "J; negative is allowed")
 	given := numbersFlag(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
 	own := f.String("couplings", "",
 		"another model, a CSV `FILE`: site,state,other,state,coupling, and site,state,,,field")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		var p *protein
 		var err error
 		parameters := settings(f, "couplings")
 		if *own != "" {
-			if p, err = readPotts(*own); err != nil {
-				return nil, refuse("couplings", "%s: %w", *own, err)
+			p, err = readPotts(in, *own)
+			if err != nil {
+				err = refuse("couplings", "%s: %w", *own, err)
 			}
-		} else if p, err = pottsTorus(*size, *coupling, *given); err != nil {
-			return nil, err
 		} else {
+			p, err = pottsTorus(*size, *coupling, *given)
 			parameters = append(settings(f, "size", "coupling"), parameter{"field", joined(*given)})
+		}
+		if err != nil {
+			return nil, err
 		}
 		d := &distribution{kind: "potts", target: p, observables: indicators(p.categories), parameters: parameters}
 		for law := range slices.Chunk(p.field, p.states) { // law of each site by its field alone
@@ -95,7 +101,8 @@ func newPotts(f *pflag.FlagSet) maker {
 	}
 }
 
-// pottsTorus makes the Potts model U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i] on a torus, with every edge once.
+// pottsTorus makes the Potts model U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i] on
+// a torus, with every edge once.
 func pottsTorus(size size, coupling float64, field []float64) (*protein, error) {
 	n := size.sites() * len(field)
 	if n > maxPotts || len(field) > maxCategories {
@@ -117,7 +124,8 @@ func pottsTorus(size size, coupling float64, field []float64) (*protein, error) 
 	return p, nil
 }
 
-// newTable makes a table of random energies. The observables are the indicators of every category of every slot.
+// newTable makes a table of random energies. The observables are the indicators
+// of every category of every slot.
 func newTable(f *pflag.FlagSet) maker {
 	categories := numbersFlag(f, "categories", []int{4, 4, 4}, "number of categories of each slot")
 	scale := number(f, "scale", 1, " above 0", "standard deviation of the energies, in nats")
@@ -127,7 +135,7 @@ func newTable(f *pflag.FlagSet) maker {
 	terms := wholeFlag(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
 	own := targetSeed(f, "seed of the energies")
 	file := f.String("energies", "", "another table, a CSV `FILE`: a category of each slot, from 0, and the energy")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		states := statesOf(*categories)
 		d := &distribution{kind: "table", inconsistent: *conditional > 0, parameters: settings(f, "categories", "scale",
 			"gradient-error", "conditional-error", "terms", "target-seed")}
@@ -135,11 +143,14 @@ func newTable(f *pflag.FlagSet) maker {
 		var err error
 		switch {
 		case *file != "":
-			d.inconsistent, d.parameters = false, settings(f, "energies")
-			if target, err = readEnergies(*file); err != nil {
+			d.inconsistent = false
+			d.parameters = settings(f, "energies")
+			target, err = readEnergies(in, *file)
+			if err != nil {
 				err = refuse("energies", "%s: %w", *file, err)
 			}
-		// A table also has the errors of its gradient: one for each term, state, slot and category.
+		// A table also has the errors of its gradient: one for each term,
+		// state, slot and category.
 		case states*float64(len(*categories)*slices.Max(*categories)**terms) > maxTable:
 			err = refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
 				"take fewer or smaller slots", joined(*categories), states)
@@ -150,21 +161,23 @@ func newTable(f *pflag.FlagSet) maker {
 		if err != nil {
 			return nil, err
 		}
-		d.target, d.observables = target, indicators(target.Categories())
+		d.target = target
+		d.observables = indicators(target.Categories())
 		d.truth.method, d.truth.means, err = d.enumerate(ctx)
 		return d, err
 	}
 }
 
-// torus is a lattice whose sites all have the same categories. Its energy sums over pairs of neighbours, each edge
-// once, and over single sites.
+// torus is a lattice whose sites all have the same categories. Its energy sums
+// over pairs of neighbours, each edge once, and over single sites.
 type torus struct {
 	size size
 	edge [][]float64 // energy of a pair of neighbours, [K][K], symmetric
 	site []float64   // energy of a site, [K]
 }
 
-// lattice returns the exact means of a torus, from a list of its states if they are few, else by its transfer matrix.
+// lattice returns the exact means of a torus, from a list of its states if they
+// are few, else by its transfer matrix.
 func (d *distribution) lattice(ctx context.Context, t torus) (string, []float64, error) {
 	if math.Pow(float64(len(t.site)), float64(t.size.sites())) <= maxListed {
 		return d.enumerate(ctx)
@@ -183,22 +196,28 @@ func (d *distribution) lattice(ctx context.Context, t torus) (string, []float64,
 // maxListed is the largest number of states that lattice lists.
 const maxListed = 1 << 16
 
-// maxRowStates is the largest number of rows of a transfer matrix: 1,024 rows take seconds.
+// maxRowStates is the largest number of rows of a transfer matrix: 1,024 rows
+// take seconds.
 const maxRowStates = 1024
 
-// transferMatrix returns the probabilities of one site's categories, [K], which are the same at every site by symmetry.
-// With T(r, r') = exp(½w(r) + v(r, r') + ½w(r')) over the states r of one row, a torus of R rows has π(r) ∝ (T^R)(r, r)
-// (Kramers and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). Above 1,024 states of a row, and for
-// sides below 3, it returns an error.
+// transferMatrix returns the probabilities of one site's categories, [K], which
+// are the same at every site by symmetry. With T(r, r') = exp(½w(r) + v(r, r')
+// + ½w(r')) over the states r of one row, a torus of R rows has π(r) ∝ (T^R)(r,
+// r) (Kramers and Wannier, Statistics of the Two-Dimensional Ferromagnet,
+// 1941). Above 1,024 states of a row, and for sides below 3, it returns an
+// error.
 func (t torus) transferMatrix() ([]float64, error) {
-	k, length, number := len(t.site), min(t.size.rows, t.size.columns), max(t.size.rows, t.size.columns)
+	k := len(t.site)
+	length := min(t.size.rows, t.size.columns)
+	number := max(t.size.rows, t.size.columns)
 	states := math.Pow(float64(k), float64(length))
 	if states > maxRowStates || length < 3 {
 		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the "+
 			"transfer matrix takes at most %d, and sides of 3", t.size.rows, t.size.columns, k, states, maxRowStates)
 	}
 	n := int(states)
-	row, weight := make([][]int, n), make([]float64, n)
+	row := make([][]int, n)
+	weight := make([]float64, n)
 	for r := range row {
 		row[r] = make([]int, length)
 		for c, rest := 0, r; c < length; c, rest = c+1, rest/k {

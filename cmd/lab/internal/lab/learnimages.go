@@ -13,7 +13,8 @@ import (
 	"infill/samplers"
 )
 
-// learnImages trains deep energies, as table 1 of the discrete Langevin paper does (section 7.3.2, appendix I.4).
+// learnImages trains deep energies, as table 1 of the discrete Langevin paper
+// does (section 7.3.2, appendix I.4).
 type learnImages struct {
 	pcd                            pcdOptions
 	steps, warmUp                  *int
@@ -28,7 +29,7 @@ func newLearnImages() *Study {
 		`Train a residual network as the energy of binary images, by persistent contrastive divergence
 with a replay buffer, and estimate its test log-likelihood by annealed importance sampling: table 1
 of the discrete Langevin paper. --data is digits (8 x 8), bars-and-stripes, or an IDX file as
-MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is
+MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is
 --steps 40 --updates 50000 --batch 100 --buffer 10000
 --learning-rate 0.0001 --warm-up 10000 --average 0.999 --features 64 --blocks 8 --ais-steps 300000
 --ais-chains 500.`)
@@ -53,7 +54,7 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 	temperatures := wholeFlag(f, "ais-steps", 500, 1, 1<<30, "its temperatures")
 	chains := wholeFlag(f, "ais-chains", 50, 2, maxChains, "its chains")
 	repeats := repeatsFlag(f, 2)
-	s.plan = func(context.Context, uint64) (*plan, error) {
+	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
 		ais := *annealer
 		switch {
 		case len(ais) != 1 || !samplers.Describe(ais[0].Name).Exact:
@@ -64,7 +65,7 @@ MNIST's; --test is a file of test images, else a fifth of the data. The paper's 
 			return nil, refuse("downsampling", "%d of %d blocks", *o.downsampling, *o.blocks)
 		}
 		o.annealing = annealing{ais[0], *temperatures, *chains}
-		set, err := images()
+		set, err := images(in)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,8 @@ func (d *deepEnergy) EnergyGradient(ctx context.Context, states []int, energy, g
 	}
 	for i, g := range d.scratch {
 		logs := d.base[i%len(d.base)]
-		gradient[2*i], gradient[2*i+1] = logs[0], logs[1]+g
+		gradient[2*i] = logs[0]
+		gradient[2*i+1] = logs[1] + g
 	}
 	d.addBase(states, energy)
 	return nil
@@ -162,7 +164,8 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 	if err != nil {
 		return err
 	}
-	p.warmUp, p.average = *o.warmUp, *o.average
+	p.warmUp = *o.warmUp
+	p.average = *o.average
 	energy.Set(model.weights)
 	draw := &batches{data: examples, slots: pixels, size: *o.pcd.batch}
 	err = p.run(ctx, b, func() []int {

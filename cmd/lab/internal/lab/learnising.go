@@ -15,11 +15,13 @@ import (
 	"infill/samplers"
 )
 
-// maxLearnt is the largest number of sites of an Ising model to learn: W has as many entries as its square.
+// maxLearnt is the largest number of sites of an Ising model to learn: W has as
+// many entries as its square.
 const maxLearnt = 1 << 11
 
-// newLearnIsing learns an Ising model's couplings from its states: figure 5 of the discrete Langevin paper, appendix
-// I.4. The paper's code takes Adam at 0.001, 256 chains, batches of 256 of 2,000 states, and an ℓ1 penalty of 0.01.
+// newLearnIsing learns an Ising model's couplings from its states: figure 5 of
+// the discrete Langevin paper, appendix I.4. The paper's code takes Adam at
+// 0.001, 256 chains, batches of 256 of 2,000 states, and an ℓ1 penalty of 0.01.
 func newLearnIsing() *Study {
 	s := newStudy("learn ising", "Learn the couplings of an Ising model",
 		`Learn the couplings W of an Ising model on a torus, or on a random graph, from its states,
@@ -34,7 +36,7 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 	coupling := number(s.Flags, "coupling", 0.25, "", "that the data are drawn with; the paper's is 0.25")
 	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 1000, 100, 100, 0.001, 0.01), 2000, 200,
 		"states that are learnt from")
-	s.plan = func(context.Context, uint64) (*plan, error) {
+	s.plan = func(context.Context, *inputs, uint64) (*plan, error) {
 		sites := size.sites()
 		if sites > maxLearnt {
 			return nil, refuse("size", "%d sites: couplings of at most %d are learnt", sites, maxLearnt)
@@ -74,7 +76,8 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 			})
 		}
 		return p, o.trainings(p, data, func(b *bench) trainee {
-			// As in the paper's code, training starts at small random couplings, each the mean of two draws.
+			// As in the paper's code, training starts at small random
+			// couplings, each the mean of two draws.
 			w := symmetricNormals(sites, 0.01/math.Sqrt2, b.stream("couplings"))
 			return trainee{newPairwise(w, make([]float64, sites)), 0,
 				func() map[string]float64 { return map[string]float64{"log-rmse": logRoot(w, truth)} },
@@ -84,13 +87,15 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 	return s
 }
 
-// randomGraph draws a graph that joins each two sites with the same probability. It returns each site's neighbours.
+// randomGraph draws a graph that joins each two sites with the same
+// probability. It returns each site's neighbours.
 func randomGraph(sites, degree int, r *rand.Rand) [][]int {
 	near := make([][]int, sites)
 	for i := range near {
 		for k := range i {
 			if r.Float64()*float64(sites-1) < float64(degree) {
-				near[i], near[k] = append(near[i], k), append(near[k], i)
+				near[i] = append(near[i], k)
+				near[k] = append(near[k], i)
 			}
 		}
 	}
@@ -137,7 +142,8 @@ func symmetricNormals(sites int, scale float64, r *rand.Rand) []float64 {
 
 func (t *pairwise) parameters() []float64 { return t.weights }
 
-// addGradient adds scale times the mean over the states of ssᵀ, which is ∂U/∂W, except on the diagonal.
+// addGradient adds scale times the mean over the states of ssᵀ, which is ∂U/∂W,
+// except on the diagonal.
 func (t *pairwise) addGradient(_ context.Context, states []int, scale float64, gradient []float64) error {
 	n := len(t.Categories())
 	s := matrix(len(states)/n, n, nil)

@@ -35,7 +35,8 @@ func (t *tally) add(positions []int) {
 
 // mean returns the mean of an observable over a chain so far.
 func (t *tally) mean(chain, observable int) float64 {
-	o, sum := t.of.observables[observable], 0.0
+	o := t.of.observables[observable]
+	sum := 0.0
 	first := (chain*len(t.of.target.Categories()) + o.slot) * t.wide
 	for v, x := range o.value {
 		sum += x * float64(t.counts[first+v])
@@ -43,7 +44,8 @@ func (t *tally) mean(chain, observable int) float64 {
 	return sum / float64(t.steps)
 }
 
-// logRMSE returns the log root mean square error of the running means, and by the delta method its standard error.
+// logRMSE returns the log root mean square error of the running means, and by
+// the delta method its standard error.
 func (t *tally) logRMSE() (value, standardError float64) {
 	squares := make([]float64, len(t.counts)/(t.wide*len(t.of.target.Categories())))
 	for c := range squares {
@@ -56,7 +58,8 @@ func (t *tally) logRMSE() (value, standardError float64) {
 	return math.Log(m) / 2, e / (2 * m)
 }
 
-// maxSeries is the largest number of observables whose effective sample size is computed.
+// maxSeries is the largest number of observables whose effective sample size is
+// computed.
 const maxSeries = 64
 
 // sampleSize is the effective sample size of the kept steps of a chain.
@@ -68,7 +71,8 @@ type sampleSize struct {
 	RHat                float64 // the largest split R-hat; not finite if a chain never changed
 }
 
-// effectiveSampleSize computes the ESS of each chain's states, [chains][steps × slots], from step first on.
+// effectiveSampleSize computes the ESS of each chain's states, [chains][steps ×
+// slots], from step first on.
 func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSize {
 	slots := len(d.target.Categories())
 	kept := len(states[0])/slots - first
@@ -104,13 +108,15 @@ func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSi
 	return e
 }
 
-// meanAndError returns the mean and the standard error of the mean, which is NaN for a single value.
+// meanAndError returns the mean and the standard error of the mean, which is
+// NaN for a single value.
 func meanAndError(values []float64) (mean, standardError float64) {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	return mean, stat.StdErr(deviation, float64(len(values)))
 }
 
-// checkpoints returns the steps of a curve: up to 50 spread evenly, up to 50 evenly in the logarithm, and the last.
+// checkpoints returns the steps of a curve: up to 50 spread evenly, up to 50
+// evenly in the logarithm, and the last.
 func checkpoints(steps int) []int {
 	const each = 50
 	var list []int
@@ -144,8 +150,9 @@ func newBinarySet(slots int, states []int) *binarySet {
 
 func (s *binarySet) len() int { return len(s.bits) / s.words }
 
-// rowMeans returns, for each state x of s, the mean of k(x, y) = exp(-Hamming(x, y)/slots) over all y of other. The
-// code of the GWG and discrete Langevin papers has this kernel.
+// rowMeans returns, for each state x of s, the mean of k(x, y) =
+// exp(-Hamming(x, y)/slots) over all y of other. The code of the GWG and
+// discrete Langevin papers has this kernel.
 func (s *binarySet) rowMeans(other *binarySet) []float64 {
 	rows := make([]float64, s.len())
 	for i := range rows {
@@ -161,22 +168,28 @@ func (s *binarySet) rowMeans(other *binarySet) []float64 {
 	return rows
 }
 
-// squaredDiscrepancy returns the squared maximum mean discrepancy of two sets, the V-statistic mean k(x,x') + mean
-// k(y,y') - 2 mean k(x,y). The means include k(x,x), so two sets drawn from one law have a mean above 0. The papers
-// report the logarithm of the value. The standard error is that of the jackknife over the states x, given y.
+// squaredDiscrepancy returns the squared maximum mean discrepancy of two sets,
+// the V-statistic mean k(x,x') + mean k(y,y') - 2 mean k(x,y). The means
+// include k(x,x), so two sets drawn from one law have a mean above 0. The
+// papers report the logarithm of the value. The standard error is that of the
+// jackknife over the states x, given y.
 func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
-	n, self := float64(x.len()), stat.Mean(y.within, nil)
+	n := float64(x.len())
+	self := stat.Mean(y.within, nil)
 	across := x.rowMeans(y)
-	sumWithin, sumAcross := floats.Sum(x.within), floats.Sum(across)
+	sumWithin := floats.Sum(x.within)
+	sumAcross := floats.Sum(across)
 	left := make([]float64, len(across))
 	for i := range left {
 		left[i] = (sumWithin*n-2*x.within[i]*n+1)/((n-1)*(n-1)) + self - 2*(sumAcross-across[i])/(n-1)
 	}
-	// Both means round differently, so equal sets could give less than 0. For one state, the error is NaN.
+	// Both means round differently, so equal sets could give less than 0. For
+	// one state, the error is NaN.
 	return math.Max(sumWithin/n+self-2*sumAcross/n, 0), math.Sqrt(stat.PopVariance(left, nil) * (n - 1))
 }
 
-// reference holds states of a law, from which to measure the maximum mean discrepancy.
+// reference holds states of a law, from which to measure the maximum mean
+// discrepancy.
 type reference struct {
 	method  string
 	samples int
@@ -185,15 +198,18 @@ type reference struct {
 	sample func(n int, label string) ([]int, error)
 }
 
-// discrepancy returns the squared maximum mean discrepancy between states and the reference.
+// discrepancy returns the squared maximum mean discrepancy between states and
+// the reference.
 func (r *reference) discrepancy(states []int) (value, standardError float64) {
 	return squaredDiscrepancy(newBinarySet(r.set.slots, states), r.set)
 }
 
-// floorSets is the number of sets of draws from which floor computes its result.
+// floorSets is the number of sets of draws from which floor computes its
+// result.
 const floorSets = 20
 
-// floor returns mean and deviation of the squared discrepancy over sets of n draws from the reference's own law.
+// floor returns mean and deviation of the squared discrepancy over sets of n
+// draws from the reference's own law.
 func (r *reference) floor(n int) (mean, deviation float64, err error) {
 	values := make([]float64, floorSets)
 	for i := range values {

@@ -10,8 +10,9 @@ import (
 	"infill/samplers"
 )
 
-// TestLogRMSEOfExactDraws: Gibbs on all slots at once draws independently from π, so the mean square error after n
-// steps is σ²/n exactly in expectation, and log RMSE falls by ½ ln n.
+// TestLogRMSEOfExactDraws: Gibbs on all slots at once draws independently from
+// π, so the mean square error after n steps is σ²/n exactly in expectation, and
+// log RMSE falls by ½ ln n.
 func TestLogRMSEOfExactDraws(t *testing.T) {
 	p := opened(t, "ising:size=2x2,coupling=0.1,field=0.2")
 	run := compared(t, p, "gibbs-x:block=4", func(o *compareOptions) {
@@ -113,7 +114,8 @@ func randomStates(n, slots int, p float64) []int {
 	return states
 }
 
-// TestDiscrepancyOfEqualSets is zero, also in another order, also over more slots than a word has bits.
+// TestDiscrepancyOfEqualSets is zero, also in another order, also over more
+// slots than a word has bits.
 func TestDiscrepancyOfEqualSets(t *testing.T) {
 	for _, slots := range []int{3, 64, 130} {
 		states := randomStates(20, slots, 0.3)
@@ -130,7 +132,8 @@ func TestDiscrepancyOfEqualSets(t *testing.T) {
 	}
 }
 
-// TestDiscrepancyByHand: {00, 11} and {00}: the kernel is 1 or 1/e, so ½(1 + 1/e) + 1 - 2·½(1 + 1/e) = ½ - ½/e.
+// TestDiscrepancyByHand: {00, 11} and {00}: the kernel is 1 or 1/e, so ½(1 +
+// 1/e) + 1 - 2·½(1 + 1/e) = ½ - ½/e.
 func TestDiscrepancyByHand(t *testing.T) {
 	y := newBinarySet(2, []int{0, 0})
 	value, _ := squaredDiscrepancy(newBinarySet(2, []int{0, 0, 1, 1}), y)

@@ -16,7 +16,8 @@ import (
 	"infill/samplers"
 )
 
-// newNetworks repeats tables 2 and 4 of the discrete Langevin paper (section 7.4, appendix I.5) with its code's energy.
+// newNetworks repeats tables 2 and 4 of the discrete Langevin paper (section
+// 7.4, appendix I.5) with its code's energy.
 func newNetworks() *Study {
 	s := newStudy("networks", "Sample binary Bayesian neural networks",
 		`Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
@@ -33,8 +34,10 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 	tau := number(f, "tau", 100, " above 0", "U is minus τ times the mean squared error; the paper's code has 100")
 	chains := wholeFlag(f, "chains", 10, 1, maxChains, "chains, whose predictions are averaged")
 	steps := wholeFlag(f, "steps", 200, 1, 1<<30, "steps of each chain")
+	scale := choiceFlag(f, "inputs", inputScales(),
+		"scale of the inputs: mean 0 and standard deviation 1, or from 0 to 1 as in the paper")
 	repeats := repeatsFlag(f, 2)
-	s.plan = func(context.Context, uint64) (*plan, error) {
+	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
 		p := newPlan("binary Bayesian neural networks", []column{
 			{name: "train-ll", format: "%.4f", definition: "minus the mean squared error of single chains on the " +
 				"training part, which the paper calls log-likelihood"},
@@ -46,13 +49,13 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 			curve{name: "test-rmse", x: "step", y: "test RMSE"})
 		p.notes = []string{"every repetition has another fifth of the examples to test with"}
 		for _, name := range *data {
-			table, err := readRegression(name)
+			table, err := readRegression(in, name)
 			if err != nil {
 				return nil, err
 			}
 			for _, spec := range *specs {
 				p.add(*repeats, func(ctx context.Context, b *bench) error {
-					data := table.split(b.stream("split"))
+					data := table.split(b.stream("split"), *scale)
 					target := newBinaryNetwork(data.trainX, data.trainY, *hidden, *tau)
 					return sampleNetwork(ctx, b, spec, target, data, *chains, *steps)
 				}, parameter{"sampler", spec.Label}, parameter{"data", name})
@@ -95,14 +98,16 @@ func sampleNetwork(ctx context.Context, b *bench, spec Spec, target *binaryNetwo
 	return nil
 }
 
-// binaryNetwork is the posterior of a binary Bayesian neural network for regression, as in the code of the discrete
-// Langevin paper (section 7.4): two layers whose weights and biases are -1 or +1,
+// binaryNetwork is the posterior of a binary Bayesian neural network for
+// regression, as in the code of the discrete Langevin paper (section 7.4): two
+// layers whose weights and biases are -1 or +1,
 //
 //	f(x) = sigmoid(w₂ᵀ tanh(W₁ᵀx + b₁) + b₂)
 //	U(θ) = -(τ/N) Σ_i (f(x_i) - y_i)²
 //
-// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁ [inputs × hidden], b₁, w₂ and b₂;
-// category 0 is -1. Each example is a term of the energy.
+// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁
+// [inputs × hidden], b₁, w₂ and b₂; category 0 is -1. Each example is a term of
+// the energy.
 type binaryNetwork struct {
 	inputs     blas64.General // x, [examples × inputs]
 	outputs    []float64      // y
@@ -112,7 +117,8 @@ type binaryNetwork struct {
 	weights    []float64
 }
 
-// newBinaryNetwork makes the posterior given the examples: inputs x [examples × inputs] and outputs y [examples].
+// newBinaryNetwork makes the posterior given the examples: inputs x [examples ×
+// inputs] and outputs y [examples].
 func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) *binaryNetwork {
 	n := len(outputs)
 	p := len(inputs) / n
@@ -133,7 +139,8 @@ func (t *binaryNetwork) network(state []int) perceptron {
 	return perceptron{[]int{t.inputs.Cols, t.hidden, 1}, t.weights}
 }
 
-// predict returns f at inputs for the network of a state, and the units of all layers.
+// predict returns f at inputs for the network of a state, and the units of all
+// layers.
 func (t *binaryNetwork) predict(state []int, inputs blas64.General) (f []float64, units []blas64.General) {
 	units = t.network(state).forward(inputs)
 	for _, x := range units[2].Data {
@@ -160,7 +167,8 @@ func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, 
 	return nil
 }
 
-// gradient writes the energy's gradient over some examples, scaled to estimate that over all, and returns their f.
+// gradient writes the energy's gradient over some examples, scaled to estimate
+// that over all, and returns their f.
 func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
 	f, units := t.predict(state, inputs)
 	seed := newMatrix(len(f), 1)
@@ -173,16 +181,20 @@ func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gr
 	t.network(state).backward(units, seed, derivative)
 	for j := range slots { // derivative is gradient's upper half: each entry is read before it is overwritten
 		d := derivative[j]
-		gradient[2*j], gradient[2*j+1] = -d, d
+		gradient[2*j] = -d
+		gradient[2*j+1] = d
 	}
 	return f
 }
 
-// EnergyGradientOf writes U over all examples, and the gradient over those in terms, scaled to estimate that over all.
+// EnergyGradientOf writes U over all examples, and the gradient over those in
+// terms, scaled to estimate that over all.
 func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
 	gradient []float64) error {
-	p, n := t.inputs.Cols, len(t.categories)
-	inputs, outputs := matrix(len(terms), p, make([]float64, 0, len(terms)*p)), make([]float64, 0, len(terms))
+	p := t.inputs.Cols
+	n := len(t.categories)
+	inputs := matrix(len(terms), p, make([]float64, 0, len(terms)*p))
+	outputs := make([]float64, 0, len(terms))
 	for _, i := range terms {
 		inputs.Data = append(inputs.Data, t.inputs.Data[i*p:(i+1)*p]...)
 		outputs = append(outputs, t.outputs[i])
@@ -200,8 +212,8 @@ type walk struct {
 	Accepted  float64 // share of the proposals so far that were accepted
 }
 
-// advance makes some steps with a new kernel and new streams. The result depends only on the seed, on labels, and on
-// w.Step and w.Positions.
+// advance makes some steps with a new kernel and new streams. The result
+// depends only on the seed, on labels, and on w.Step and w.Positions.
 func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers.Target, steps int) error {
 	label := spec.Label + " from step " + strconv.Itoa(w.Step)
 	kernel, err := spec.New(target, b.stream("terms "+label))
@@ -227,7 +239,8 @@ func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers
 	return nil
 }
 
-// ends returns the positions of a sampler's chains after some steps from uniform starts.
+// ends returns the positions of a sampler's chains after some steps from
+// uniform starts.
 func ends(ctx context.Context, sampler string, target samplers.Target, streams []*rand.Rand, steps int,
 	observe func(samplers.Step) error) ([]int, error) {
 	kernel, err := samplers.New(sampler, target)

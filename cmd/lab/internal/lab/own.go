@@ -15,13 +15,10 @@ import (
 	"infill/internal/targets"
 )
 
-// readRows reads the rows of a CSV file below the header: whole numbers of at least least, then a finite number. It
-// reads an empty field as -1; the first and the last field must not be empty.
-func readRows(name string, known []string, least int) (whole [][]int, numbers []float64, err error) {
-	text, err := readData(name, known, ".csv")
-	if err != nil {
-		return nil, nil, err
-	}
+// readRows reads the rows of a CSV file below the header: whole numbers of at
+// least least, then a finite number. It reads an empty field as -1; the first
+// and the last field must not be empty.
+func readRows(text []byte, least int) (whole [][]int, numbers []float64, err error) {
 	table := csv.NewReader(bytes.NewReader(text))
 	table.TrimLeadingSpace = true
 	rows, err := table.ReadAll()
@@ -44,18 +41,25 @@ func readRows(name string, known []string, least int) (whole [][]int, numbers []
 			if word == "" && i > 0 {
 				continue
 			}
-			if list[i], err = strconv.Atoi(word); err != nil || list[i] < least || list[i] > maxTable {
+			list[i], err = strconv.Atoi(word)
+			if err != nil || list[i] < least || list[i] > maxTable {
 				return nil, nil, fmt.Errorf("line %d: %q is not a whole number of %d or more", n+2, word, least)
 			}
 		}
-		whole, numbers = append(whole, list), append(numbers, x)
+		whole = append(whole, list)
+		numbers = append(numbers, x)
 	}
 	return whole, numbers, nil
 }
 
-// readCouplings reads an Ising model from rows "site,other,coupling", and "site,,field" for the field of a site.
-func readCouplings(name string) (weights, field []float64, err error) {
-	list, numbers, err := readRows(name, []string{"appendix-h"}, 1)
+// readCouplings reads an Ising model from rows "site,other,coupling", and
+// "site,,field" for the field of a site.
+func readCouplings(in *inputs, name string) (weights, field []float64, err error) {
+	text, err := in.read("couplings", name, []string{"appendix-h"}, ".csv")
+	if err != nil {
+		return nil, nil, err
+	}
+	list, numbers, err := readRows(text, 1)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,29 +73,38 @@ func readCouplings(name string) (weights, field []float64, err error) {
 	if n > maxLearnt {
 		return nil, nil, fmt.Errorf("%d sites, and there can be %d", n, maxLearnt)
 	}
-	weights, field = make([]float64, n*n), make([]float64, n)
+	weights = make([]float64, n*n)
+	field = make([]float64, n)
 	for i, at := range list {
 		if at[1] < 0 {
 			field[at[0]-1] = numbers[i]
 		} else {
-			weights[(at[0]-1)*n+at[1]-1], weights[(at[1]-1)*n+at[0]-1] = numbers[i], numbers[i]
+			weights[(at[0]-1)*n+at[1]-1] = numbers[i]
+			weights[(at[1]-1)*n+at[0]-1] = numbers[i]
 		}
 	}
 	return weights, field, nil
 }
 
-// readPotts reads a Potts model from rows "site,state,other,state,coupling", and "site,state,,,field" for a field.
-func readPotts(name string) (*protein, error) {
-	list, numbers, err := readRows(name, nil, 1)
+// readPotts reads a Potts model from rows "site,state,other,state,coupling",
+// and "site,state,,,field" for a field.
+func readPotts(in *inputs, name string) (*protein, error) {
+	text, err := in.read("couplings", name, nil, "")
 	if err != nil {
 		return nil, err
 	}
-	sites, states := 0, 0
+	list, numbers, err := readRows(text, 1)
+	if err != nil {
+		return nil, err
+	}
+	sites := 0
+	states := 0
 	for i, at := range list {
 		if len(at) != 4 || at[1] < 0 || (at[2] < 0) != (at[3] < 0) || at[0] == at[2] {
 			return nil, fmt.Errorf("line %d: site, state, other, state, coupling are wanted, with another site", i+2)
 		}
-		sites, states = max(sites, at[0], at[2]), max(states, at[1], at[3])
+		sites = max(sites, at[0], at[2])
+		states = max(states, at[1], at[3])
 	}
 	if sites*states > maxPotts || states > maxCategories {
 		return nil, fmt.Errorf("%d sites of %d states: at most %d together", sites, states, maxPotts)
@@ -103,19 +116,27 @@ func readPotts(name string) (*protein, error) {
 			p.field[a] = numbers[i]
 			continue
 		}
-		b, n := (at[2]-1)*states+at[3]-1, sites*states
-		p.couplings[a*n+b], p.couplings[b*n+a] = numbers[i], numbers[i]
+		b := (at[2]-1)*states + at[3] - 1
+		n := sites * states
+		p.couplings[a*n+b] = numbers[i]
+		p.couplings[b*n+a] = numbers[i]
 	}
 	return p, nil
 }
 
-// readEnergies reads a table with a row for each state: for each slot a category, from 0, and then the energy.
-func readEnergies(name string) (*targets.Table, error) {
-	list, numbers, err := readRows(name, nil, 0)
+// readEnergies reads a table with a row for each state: for each slot a
+// category, from 0, and then the energy.
+func readEnergies(in *inputs, name string) (*targets.Table, error) {
+	text, err := in.read("energies", name, nil, "")
 	if err != nil {
 		return nil, err
 	}
-	categories, known := make([]int, len(list[0])), map[string]bool{}
+	list, numbers, err := readRows(text, 0)
+	if err != nil {
+		return nil, err
+	}
+	categories := make([]int, len(list[0]))
+	known := map[string]bool{}
 	for _, at := range list {
 		for j, v := range at {
 			categories[j] = max(categories[j], v+1)
@@ -139,19 +160,28 @@ func readEnergies(name string) (*targets.Table, error) {
 	return t, nil
 }
 
-// readMachine reads an RBM from a safetensors file: weights [hidden × visible], hidden and visible biases.
-func readMachine(path string) (*targets.RBM, error) {
-	f, err := safetensors.Open(path)
+// readMachine reads an RBM from a safetensors file: weights [hidden × visible],
+// hidden and visible biases.
+func readMachine(in *inputs, path string) (*targets.RBM, error) {
+	text, err := in.read("weights", path, nil, "")
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Parse(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		return nil, err
 	}
 	var parts [3][]float64
 	for i, name := range []string{"weights", "hidden", "visible"} {
-		numbers, err := f.Float32s(name)
-		if err != nil {
-			return nil, err
+		t, found := f.Tensor(name)
+		if !found {
+			return nil, fmt.Errorf("no tensor %q", name)
 		}
-		for _, x := range numbers {
+		format := t.DType.Format()
+		if format == 0 {
+			return nil, fmt.Errorf("tensor %q holds %s, not floating-point numbers", name, t.DType)
+		}
+		for _, x := range format.Float32s(text[t.Offset : t.Offset+t.Length]) {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 				return nil, fmt.Errorf("%s: %v is not a finite number", name, x)
 			}

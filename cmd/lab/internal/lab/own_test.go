@@ -24,7 +24,8 @@ func saved(t *testing.T, name, text string) string {
 	return path
 }
 
-// Models from files are those of the laboratory with the same numbers: energies, means and starts agree.
+// Models from files are those of the laboratory with the same numbers:
+// energies, means and starts agree.
 func TestOwnTargets(t *testing.T) {
 	ising := "site,other,coupling\n1,2,0.3\n1,3,0.3\n2,4,0.3\n4,3,0.3\n"
 	potts := "site,state,other,state,coupling\n"
@@ -82,7 +83,7 @@ func TestOwnTargets(t *testing.T) {
 		"rbm:weights=" + saved(t, "x", "no tensors, but many letters"): "safetensors",
 	} {
 		var option *OptionError
-		if _, err := newDistribution(t.Context(), text); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), &inputs{}, text); !errors.As(err, &option) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}

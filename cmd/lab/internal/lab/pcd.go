@@ -16,13 +16,16 @@ import (
 // learner is a target with parameters that a training learns.
 type learner interface {
 	samplers.Target
-	// parameters returns the target's own slice of parameters, so that writes to it change the target.
+	// parameters returns the target's own slice of parameters, so that writes
+	// to it change the target.
 	parameters() []float64
-	// addGradient adds scale times the mean over the states of ∂U/∂parameters to gradient.
+	// addGradient adds scale times the mean over the states of ∂U/∂parameters
+	// to gradient.
 	addGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
 }
 
-// pcdOptions are the options that all trainings by persistent contrastive divergence share.
+// pcdOptions are the options that all trainings by persistent contrastive
+// divergence share.
 type pcdOptions struct {
 	updates, batch, buffer *int
 	rate, shrink           *float64
@@ -38,7 +41,8 @@ func pcdFlags(f *pflag.FlagSet, updates, batch, buffer int, rate, shrink float64
 	}
 }
 
-// check returns an error if the buffer is smaller than a batch, or if list has a spec that only comparisons take.
+// check returns an error if the buffer is smaller than a batch, or if list has
+// a spec that only comparisons take.
 func (o *pcdOptions) check(list []Spec) error {
 	if *o.buffer < *o.batch {
 		return refuse("buffer", "%d chains, and a batch moves %d of them: take at least as many", *o.buffer, *o.batch)
@@ -58,8 +62,9 @@ func checkedSpecs(list []Spec) error {
 //
 //	∂/∂w E_data[log p_w(x)] = E_data[∂U/∂w] - E_{p_w}[∂U/∂w]
 //
-// Chains that continue from update to update give the second mean. A buffer holds them, and each update moves a batch
-// of them (Du and Mordatch 2019). Adam climbs the gradient.
+// Chains that continue from update to update give the second mean. A buffer
+// holds them, and each update moves a batch of them (Du and Mordatch 2019).
+// Adam climbs the gradient.
 type pcd struct {
 	Update     int
 	Parameters []float64
@@ -90,7 +95,8 @@ func (o pcdOptions) newPCD(b *bench, model learner, spec Spec, steps int, buffer
 		kernel: kernel, steps: steps, options: o, gradient: make([]float64, n)}, nil
 }
 
-// run makes an update with each batch of next. Then it calls after with the batch, and with whether a report is due.
+// run makes an update with each batch of next. Then it calls after with the
+// batch, and with whether a report is due.
 func (p *pcd) run(ctx context.Context, b *bench, next func() []int, after func(batch []int, due bool) error) error {
 	updates := *p.options.updates
 	reports := reportsOf(updates, 50)
@@ -136,7 +142,8 @@ func (p *pcd) update(ctx context.Context, b *bench, data []int) error {
 	return nil
 }
 
-// negative moves a batch of the chains in the buffer and returns their states, [batch × slots].
+// negative moves a batch of the chains in the buffer and returns their states,
+// [batch × slots].
 func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	slots := len(p.model.Categories())
 	streams := samplers.Streams(b.seed, b.repeat+" chains "+decimal(float64(p.Update)), *p.options.batch)
@@ -169,7 +176,8 @@ func rows[T any](table []T, width int, which []int) []T {
 	return list
 }
 
-// batches draws rows of the data, epoch by epoch, each epoch in a new random order.
+// batches draws rows of the data, epoch by epoch, each epoch in a new random
+// order.
 type batches struct {
 	data        []int
 	slots, size int
@@ -181,20 +189,24 @@ func (d *batches) at(b *bench, update int) []int {
 	examples := len(d.data) / d.slots
 	size := min(d.size, examples)
 	perEpoch := examples / size
-	epoch, place := (update-1)/perEpoch, (update-1)%perEpoch
+	epoch := (update - 1) / perEpoch
+	place := (update - 1) % perEpoch
 	if d.order == nil || epoch != d.epoch {
-		d.epoch, d.order = epoch, b.stream("epoch "+decimal(float64(epoch))).Perm(examples)
+		d.epoch = epoch
+		d.order = b.stream("epoch " + decimal(float64(epoch))).Perm(examples)
 	}
 	return rows(d.data, d.slots, d.order[place*size:(place+1)*size])
 }
 
-// reportsOf returns a function that is true for about n updates, evenly spread, and for the last update.
+// reportsOf returns a function that is true for about n updates, evenly spread,
+// and for the last update.
 func reportsOf(updates, n int) func(update int) bool {
 	every := max(1, updates/n)
 	return func(update int) bool { return update%every == 0 || update == updates }
 }
 
-// adam holds the two moments of a parameter vector (Kingma and Ba, 2015, with their β₁ = 0.9, β₂ = 0.999).
+// adam holds the two moments of a parameter vector (Kingma and Ba, 2015, with
+// their β₁ = 0.9, β₂ = 0.999).
 type adam struct{ First, Second []float64 }
 
 func newAdam(n int) adam { return adam{make([]float64, n), make([]float64, n)} }
@@ -202,7 +214,8 @@ func newAdam(n int) adam { return adam{make([]float64, n), make([]float64, n)} }
 // ascend moves the parameters along the gradient; update counts from 1.
 func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) {
 	const beta1, beta2, epsilon = 0.9, 0.999, 1e-8
-	correct1, correct2 := 1-math.Pow(beta1, float64(update)), 1-math.Pow(beta2, float64(update))
+	correct1 := 1 - math.Pow(beta1, float64(update))
+	correct2 := 1 - math.Pow(beta2, float64(update))
 	for i, g := range gradient {
 		a.First[i] += (1 - beta1) * (g - a.First[i])
 		a.Second[i] += (1 - beta2) * (g*g - a.Second[i])
@@ -210,7 +223,8 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 	}
 }
 
-// couplingsOptions are the options of trainings of couplings, with several samplers and numbers of sampling steps.
+// couplingsOptions are the options of trainings of couplings, with several
+// samplers and numbers of sampling steps.
 type couplingsOptions struct {
 	pcd                   pcdOptions
 	samplers              *[]Spec
@@ -228,17 +242,20 @@ func couplingsFlags(f *pflag.FlagSet, pcd pcdOptions, data, sweeps int, usage st
 	}
 }
 
-// trainee is a model that a cell learns. Its first free parameters have no ℓ1 penalty.
+// trainee is a model that a cell learns. Its first free parameters have no ℓ1
+// penalty.
 type trainee struct {
 	model learner
 	free  int
-	// found returns the cell's numbers so far; the plan's curve shows one of these.
+	// found returns the cell's numbers so far; the plan's curve shows one of
+	// these.
 	found   func() map[string]float64
 	picture func() image.Image
 }
 
-// trainings adds a cell for each sampler, number of sampling steps in an update, and repetition. The cells of a
-// repetition share the data. Their seconds do not count the time to make the data.
+// trainings adds a cell for each sampler, number of sampling steps in an
+// update, and repetition. The cells of a repetition share the data. Their
+// seconds do not count the time to make the data.
 func (o couplingsOptions) trainings(p *plan, data func(context.Context, *bench) ([]int, error),
 	begin func(*bench) trainee) error {
 	known := map[string][]int{}
@@ -247,7 +264,8 @@ func (o couplingsOptions) trainings(p *plan, data func(context.Context, *bench) 
 			p.add(*o.repeats, func(ctx context.Context, b *bench) (err error) {
 				if known[b.repeat] == nil {
 					began := clock()
-					if known[b.repeat], err = data(ctx, b); err != nil {
+					known[b.repeat], err = data(ctx, b)
+					if err != nil {
 						return err
 					}
 					b.start = b.start.Add(clock().Sub(began))

@@ -16,7 +16,8 @@ func newMatrix(rows, columns int) blas64.General {
 	return matrix(rows, columns, make([]float64, rows*columns))
 }
 
-// multiply adds the product of a and b, each perhaps transposed, to c. For a column it avoids Gemm, which is slow.
+// multiply adds the product of a and b, each perhaps transposed, to c. For a
+// column it avoids Gemm, which is slow.
 func multiply(ta, tb blas.Transpose, a, b, c blas64.General) {
 	vector := func(m blas64.General) blas64.Vector { return blas64.Vector{N: len(m.Data), Inc: 1, Data: m.Data} }
 	switch {
@@ -29,7 +30,8 @@ func multiply(ta, tb blas.Transpose, a, b, c blas64.General) {
 	}
 }
 
-// perceptron is a network of linear layers with tanh between them. A layer has weights [from × to] and biases.
+// perceptron is a network of linear layers with tanh between them. A layer has
+// weights [from × to] and biases.
 type perceptron struct {
 	sizes   []int // numbers of inputs, of units of each hidden layer, and of outputs
 	weights []float64
@@ -43,13 +45,17 @@ func weightsOf(sizes []int) (n int) {
 	return n
 }
 
-// layer returns the weights and biases of layer k within in: the perceptron's own, or a gradient of the same layout.
+// layer returns the weights and biases of layer k within in: the perceptron's
+// own, or a gradient of the same layout.
 func (p perceptron) layer(k int, in []float64) (weights blas64.General, biases []float64) {
-	first, from, to := weightsOf(p.sizes[:k+1]), p.sizes[k], p.sizes[k+1]
+	first := weightsOf(p.sizes[:k+1])
+	from := p.sizes[k]
+	to := p.sizes[k+1]
 	return matrix(from, to, in[first:first+from*to]), in[first+from*to : first+(from+1)*to]
 }
 
-// forward returns the units of each layer, from the inputs [examples × inputs] to the outputs.
+// forward returns the units of each layer, from the inputs [examples × inputs]
+// to the outputs.
 func (p perceptron) forward(inputs blas64.General) []blas64.General {
 	units := []blas64.General{inputs}
 	for k, to := range p.sizes[1:] {
@@ -69,8 +75,8 @@ func (p perceptron) forward(inputs blas64.General) []blas64.General {
 	return units
 }
 
-// backward adds the derivatives of Σ seed · outputs by the weights to gradient. If gradient is nil, it instead returns
-// the derivatives by the inputs.
+// backward adds the derivatives of Σ seed · outputs by the weights to gradient.
+// If gradient is nil, it instead returns the derivatives by the inputs.
 func (p perceptron) backward(units []blas64.General, seed blas64.General, gradient []float64) blas64.General {
 	for k := len(p.sizes) - 2; k >= 0; k-- {
 		if gradient != nil {

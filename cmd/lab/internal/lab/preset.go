@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -20,7 +21,8 @@ import (
 // A figure is a preset that repeats a figure of a paper with the same settings.
 type figure struct {
 	name string
-	// title names the subject. setting says with which settings, and where these differ from the paper's.
+	// title names the subject. setting says with which settings, and where
+	// these differ from the paper's.
 	title, setting string
 
 	chains, steps int // defaults of --chains and --steps
@@ -49,6 +51,19 @@ func figures() []figure {
 			fmt.Sprintf("coupling %v", coupling), fmt.Sprintf("ising:coupling=%v,field=0.2", coupling),
 			"gibbs-x:block=1,steps=LONGER,gwg,dula:step-size=0.4,steps=LONGER,dmala:step-size=0.8", "independent"})
 	}
+	random := part{"RBM", "rbm:data=none,visible=784,hidden=500,scale=0.2236," +
+		"reference=block-gibbs,reference-steps=40", "", "uniform"}
+	random.samplers = "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.2,smoothing=0.5,r-hmc:step-size=0.2," +
+		"smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2,dmala:step-size=0.4"
+	tuned := random
+	tuned.samplers = grid([]string{"0.03", "0.1", "0.2", "0.3"}, "r-mala", "r-hmc") +
+		",d-svgd:step-size=0.1,smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,d-svgd:step-size=1,smoothing=0.5"
+	lattice := part{"5 × 5 Ising model", paperIsing, "", "independent"}
+	lattice.samplers = "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4," +
+		"r-mala:step-size=0.2,smoothing=0.5,r-hmc:step-size=0.3,smoothing=0.1,d-svgd:step-size=0.5,smoothing=1," +
+		"dula:step-size=0.4,dmala:step-size=0.8"
+	tunedLattice := lattice
+	tunedLattice.samplers = grid([]string{"0.05", "0.1", "0.2", "0.3", "0.5"}, "r-mala", "r-hmc", "d-svgd")
 	return []figure{
 		{biasPreset, "the bias of DULA against the step size, and against ε",
 			"2 × 2 Ising model, coupling 0.1, field 0.2; 1-d example with a = 1, b = 0.1, and with a = b = 0. Exact " +
@@ -64,22 +79,21 @@ func figures() []figure {
 		{"dlp-figure-3", "log RMSE on a 5 × 5 Ising model",
 			"Coupling 0.1, field 0.2, 50,000 steps, starts by the field; 10 chains where the paper has 2, for the " +
 				"errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here. Relaxations and D-SVGD have " +
-				"the best of a grid of ε and smoothing.", 10, 50000,
-			[]part{{"5 × 5 Ising model", paperIsing, "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg," +
-				"gwg-x:radius=4,r-mala:step-size=0.2,r-hmc:step-size=0.2,d-svgd:step-size=0.3,smoothing=1," +
-				"dula:step-size=0.4,dmala:step-size=0.8", "independent"}}},
+				"the best of dlp-figure-3-grid.", 10, 50000, []part{lattice}},
+		{"dlp-figure-3-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 3",
+			"The model and the starts of dlp-figure-3.", 10, 50000, []part{tunedLattice}},
 		{"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
 			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository; 100 chains, " +
 				"300 steps, 500 states of block Gibbs as reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 " +
-				"and 0.2 here. Relaxations and D-SVGD have the best of a grid. Who has MNIST's files takes " +
-				"lab rbm --data train-images-idx3-ubyte.gz --hidden 500 --updates 600 --learning-rate 0.001.", 100, 300,
-			[]part{{"RBM", "rbm:data=none,visible=784,hidden=500,scale=0.2236,reference=block-gibbs," +
-				"reference-steps=40", "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.03," +
-				"smoothing=1,r-hmc:step-size=0.03,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2," +
-				"dmala:step-size=0.4", "uniform"}}},
+				"and 0.2 here. Relaxations and D-SVGD have the best of dlp-figure-4-grid. With MNIST's files: lab " +
+				"rbm --data train-images-idx3-ubyte.gz --hidden 500 --updates 600 --learning-rate 0.001 --chains 100 " +
+				"--steps 300 --warm-up 0 --samplers rbm-gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4. Without " +
+				"them, --data digits.", 100, 300, []part{random}},
+		{"dlp-figure-4-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 4",
+			"The random machine of dlp-figure-4.", 100, 300, []part{tuned}},
 		{"dlp-figure-7", "log RMSE on 5 × 5 Ising models of several couplings",
-			"Couplings 0.1, 0.15, 0.2, 0.25, field 0.2; GWG and DMALA 50,000 steps, Gibbs and DULA 125,000, 4 chains.",
-			4, 50000, couplings},
+			"Couplings 0.1, 0.15, 0.2, 0.25, field 0.2; GWG and DMALA 50,000 steps, Gibbs and DULA 125,000. The " +
+				"column of equal steps has all at 50,000.", 10, 50000, couplings},
 		{"dlp-appendix-h", "preconditioned DLP on two spins whose derivatives differ by a factor of 10^6",
 			"Couplings -0.001 and -1000 of each spin with itself, 250,000 steps. Preconditioners 1000 and 0.001 of " +
 				"α = 1 in the paper: 0.5 here. The paper's formula in appendix H has their squares; its numbers, and " +
@@ -94,7 +108,21 @@ func figures() []figure {
 	}
 }
 
-// elsewhere maps each figure or table without a preset to the command that repeats it.
+// grid lists samplers with each of the step sizes and three smoothings.
+func grid(stepSizes []string, names ...string) string {
+	var list []string
+	for _, name := range names {
+		for _, stepSize := range stepSizes {
+			for _, smoothing := range []string{"0.1", "0.5", "1"} {
+				list = append(list, name+":step-size="+stepSize+",smoothing="+smoothing)
+			}
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+// elsewhere maps each figure or table without a preset to the command that
+// repeats it.
 var elsewhere = map[string]string{
 	"dlp-figure-5":                                      "lab learn ising",
 	"dlp-figure-6 dlp-figure-10 dlp-table-3":            "infill eval --preset dlp",
@@ -102,9 +130,12 @@ var elsewhere = map[string]string{
 	"dlp-figure-9 dlp-table-1":                          "lab learn images -o DIR",
 	"dlp-table-2 dlp-table-4":                           "lab networks",
 	"arm-figure-5 arm-figure-6 arm-table-2 arm-table-3": "lab arm vae",
+	"arm-figure-2 arm-figure-3":                         "lab arm toy",
+	"arm-figure-4 arm-table-4":                          "lab arm vae --structures halves --updates 5000",
 }
 
-// NewPreset returns the study that repeats the figure given by --preset. The figure fixes samplers, warm-up and starts.
+// NewPreset returns the study that repeats the figure given by --preset. The
+// figure fixes samplers, warm-up and starts.
 func NewPreset() *Study {
 	var names []string
 	var text strings.Builder
@@ -118,7 +149,7 @@ func NewPreset() *Study {
 	name := s.Flags.String("preset", "", "repeat the settings of the figure `NAME`")
 	chains := wholeFlag(s.Flags, "chains", 0, 0, maxChains, "chains of each sampler; 0 is the preset's own")
 	steps := wholeFlag(s.Flags, "steps", 0, 0, maxSteps, "steps of each chain; 0 is the preset's own")
-	s.plan = func(ctx context.Context, seed uint64) (*plan, error) {
+	s.plan = func(ctx context.Context, in *inputs, seed uint64) (*plan, error) {
 		i := slices.Index(names, *name)
 		if i < 0 {
 			for of, command := range elsewhere {
@@ -129,19 +160,21 @@ func NewPreset() *Study {
 			return nil, refuse("preset", "%q is not one of %s", *name, strings.Join(names, ", "))
 		}
 		f := figures()[i]
-		return f.plan(ctx, cmp.Or(*chains, f.chains), cmp.Or(*steps, f.steps), seed)
+		return f.plan(ctx, in, cmp.Or(*chains, f.chains), cmp.Or(*steps, f.steps), seed)
 	}
 	return s
 }
 
-func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan, error) {
+func (f figure) plan(ctx context.Context, in *inputs, chains, steps int, seed uint64) (*plan, error) {
 	title := f.name + ": " + f.title
+	// What a preset stands for may change between commits of one version.
+	in.add("preset", f.name, fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, f.chains, f.steps, f.parts))))
 	if f.name == biasPreset {
 		return biasPlan(ctx, title, chains, steps)
 	}
 	p := newComparisonPlan(title, chains)
 	for _, part := range f.parts {
-		d, err := newDistribution(ctx, part.target)
+		d, err := newDistribution(ctx, in, part.target)
 		if err != nil {
 			return nil, err
 		}
@@ -160,12 +193,15 @@ func (f figure) plan(ctx context.Context, chains, steps int, seed uint64) (*plan
 	return p, nil
 }
 
-// langevinLaw returns the stationary law of DULA by equation 2 of the discrete Langevin paper, without the kernel.
-// Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)) normalises the proposals. If U is quadratic, the law is
-// Z_α π, normalised (proof of theorem 5.1). With two states, a chain leaves each with probability 1 - 1/Z_α.
+// langevinLaw returns the stationary law of DULA by equation 2 of the discrete
+// Langevin paper, without the kernel. Z_α(θ) = Π_j Σ_v exp(½ U'_j (x_v - x_θ) -
+// (x_v - x_θ)²/(2α)) normalises the proposals. If U is quadratic, the law is
+// Z_α π, normalised (proof of theorem 5.1). With two states, a chain leaves
+// each with probability 1 - 1/Z_α.
 func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.Enumeration,
 	alpha float64) ([]float64, error) {
-	derivative, law := make([]float64, len(e.States)), slices.Clone(e.Probability)
+	derivative := make([]float64, len(e.States))
+	law := slices.Clone(e.Probability)
 	if err := target.EnergyDerivative(ctx, e.States, make([]float64, e.Len()), derivative); err != nil {
 		return nil, err
 	}
@@ -180,7 +216,8 @@ func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.
 			}
 			z *= sum
 		}
-		if law[i] *= z; len(law) == 2 {
+		law[i] *= z
+		if len(law) == 2 {
 			law[i] = z / (z - 1)
 		}
 	}
@@ -188,8 +225,9 @@ func langevinLaw(ctx context.Context, target samplers.OrdinalTarget, e *targets.
 	return law, nil
 }
 
-// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|. This is twice the total variation
-// between its stationary law π_α and π.
+// langevinBias is the bias of DULA at one step size, ‖π_α - π‖₁ = Σ |π_α(θ) -
+// π(θ)|. This is twice the total variation between its stationary law π_α and
+// π.
 type langevinBias struct {
 	target  samplers.OrdinalTarget
 	alpha   float64
@@ -216,7 +254,8 @@ func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha f
 	return l, nil
 }
 
-// observe runs chains of the kernel, and records the bias of the law of the states that they visit.
+// observe runs chains of the kernel, and records the bias of the law of the
+// states that they visit.
 func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int) error {
 	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", l.alpha).New(l.target, nil)
 	if err != nil {
@@ -240,7 +279,8 @@ func (l *langevinBias) observe(ctx context.Context, b *bench, chains, steps int)
 	if err != nil {
 		return err
 	}
-	observed, noise := make([]float64, len(counts)), 0.0
+	observed := make([]float64, len(counts))
+	noise := 0.0
 	for i, byChain := range counts {
 		mean, deviation := stat.MeanStdDev(byChain, nil)
 		observed[i] = mean
@@ -260,8 +300,10 @@ const biasPreset = "dlp-figure-1"
 
 const biasOfIsing = "2 × 2 Ising model by α"
 
-// biasPlan plans figure 1: on the left the Ising model, on the right the example, with the step size of equation 2. In
-// the example's exact law α matters little, but its chains, which the quadratic term holds back, mix only at a large α.
+// biasPlan plans figure 1: on the left the Ising model, on the right the
+// example, with the step size of equation 2. In the example's exact law α
+// matters little, but its chains, which the quadratic term holds back, mix only
+// at a large α.
 func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, error) {
 	p := newPlan(title, []column{
 		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law", against: "at"},
@@ -274,7 +316,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 			"of the model's terms, over all states and slots"},
 		{name: "bound-6.1", format: "%.3g", table: 1, definition: "of theorem 6.1"},
 	})
-	p.between = counted(chains, "chain")
+	p.betweenChains(chains)
 	p.notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
 		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
 		fmt.Sprintf("observed over %s × %s", counted(chains, "chain"), counted(steps, "step"))}
@@ -282,8 +324,9 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 		p.cells = append(p.cells, cell{labels{{"bias", curve}, {"at", strconv.FormatFloat(x, 'g', 3, 64)}},
 			func(ctx context.Context, b *bench) error { return l.observe(ctx, b, chains, steps) }})
 	}
-	// The line with the slope of theorem 5.1 passes through the bias at the smallest step size. The smallest third of
-	// the step sizes gives the slope of ln bias against -1/(2α), which is 1 by the theorem.
+	// The line with the slope of theorem 5.1 passes through the bias at the
+	// smallest step size. The smallest third of the step sizes gives the slope
+	// of ln bias against -1/(2α), which is 1 by the theorem.
 	var x, y []float64
 	for i := range 16 {
 		alpha := 0.05 * math.Pow(20, float64(i)/15) // from 0.05 to 1
@@ -291,7 +334,8 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 		if err != nil {
 			return nil, err
 		}
-		x, y = append(x, -1/(2*alpha)), append(y, math.Log(l.numbers["exact"]))
+		x = append(x, -1/(2*alpha))
+		y = append(y, math.Log(l.numbers["exact"]))
 		l.numbers["rate"] = math.Exp(y[0] - x[0] - 1/(2*alpha))
 		add(biasOfIsing, alpha, l)
 	}
@@ -310,8 +354,9 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 	return p, nil
 }
 
-// biasOfLattice returns the bias on the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). As in theorem 5.1, α is
-// for states numbered 0 and 1. Spins are twice as far apart, so the same chain has the step size 4α for spins.
+// biasOfLattice returns the bias on the 2 × 2 model with c = 0.1 and b = 0.2
+// (appendix I.1). As in theorem 5.1, α is for states numbered 0 and 1. Spins
+// are twice as far apart, so the same chain has the step size 4α for spins.
 func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)
@@ -322,11 +367,13 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	if err != nil {
 		return nil, err
 	}
-	// W of the ring of four has the eigenvalues -2, 0, 0 and 2. In x = (1+s)/2 the quadratic form is 4cW; the constant,
-	// the energy of all spins down, cancels.
+	// W of the ring of four has the eigenvalues -2, 0, 0 and 2. In x = (1+s)/2
+	// the quadratic form is 4cW; the constant, the energy of all spins down,
+	// cancels.
 	const smallest = -2 * coupling
 	l.numbers["alpha"] = alpha
-	if l.numbers["stochastic"], l.numbers["bound-6.1"], err = stochasticBias(ctx, target, l.of, alpha); err != nil {
+	l.numbers["stochastic"], l.numbers["bound-6.1"], err = stochasticBias(ctx, target, l.of, alpha)
+	if err != nil {
 		return nil, err
 	}
 	l.numbers["bound"] = math.Exp(l.of.LogNormaliser - l.of.Energy[0] - 1/(2*alpha) - 4*smallest/2)
@@ -334,25 +381,33 @@ func biasOfLattice(ctx context.Context, alpha float64) (*langevinBias, error) {
 	return l, nil
 }
 
-// stochasticBias returns the largest ‖E[q̂_i] - q_i‖₁ over states and slots, where q̂ proposes by the gradient of one
-// term and q by the whole. It also returns the bound 2σ exp(-1/(2α) + L) of theorem 6.1, for the numbers 0 and 1.
+// stochasticBias returns the largest ‖E[q̂_i] - q_i‖₁ over states and slots,
+// where q̂ proposes by the gradient of one term and q by the whole. It also
+// returns the bound 2σ exp(-1/(2α) + L) of theorem 6.1, for the numbers 0 and
+// 1.
 func stochasticBias(ctx context.Context, target samplers.StochasticGradientTarget, e *targets.Enumeration,
 	alpha float64) (largest, bound float64, err error) {
-	terms, energy, n := target.Terms(), make([]float64, e.Len()), len(e.States)
-	whole, mean, square := make([]float64, 2*n), make([]float64, n), make([]float64, n)
+	terms := target.Terms()
+	energy := make([]float64, e.Len())
+	n := len(e.States)
+	whole := make([]float64, 2*n)
+	mean := make([]float64, n)
+	square := make([]float64, n)
 	if err := target.EnergyGradient(ctx, e.States, energy, whole); err != nil {
 		return 0, 0, err
 	}
 	flip := func(i int, derivative float64) float64 {
 		return logmath.Sigmoid(float64(1-2*e.States[i])*derivative/2 - 1/(2*alpha))
 	}
-	of, most := make([]float64, len(whole)), 0.0
+	of := make([]float64, len(whole))
+	most := 0.0
 	for term := range terms {
 		if err := target.EnergyGradientOf(ctx, []int{term}, e.States, energy, of); err != nil {
 			return 0, 0, err
 		}
 		for i := range mean {
-			d, all := of[2*i+1]-of[2*i], whole[2*i+1]-whole[2*i]
+			d := of[2*i+1] - of[2*i]
+			all := whole[2*i+1] - whole[2*i]
 			mean[i] += flip(i, d) / float64(terms)
 			square[i] += (d - all) * (d - all) / float64(terms)
 			most = max(most, math.Abs(d), math.Abs(all))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +19,9 @@ import (
 	"infill/samplers"
 )
 
-// protein is the Potts model of a protein family, with its contacts, which are pairs of sites that touch. Each two
-// categories of each two sites have a coupling of their own:
+// protein is the Potts model of a protein family, with its contacts, which are
+// pairs of sites that touch. Each two categories of each two sites have a
+// coupling of their own:
 //
 //	U(x) = Σ_i h_i[x_i] + Σ_{i<j} J_ij[x_i, x_j]
 type protein struct {
@@ -44,7 +44,8 @@ func (t *protein) Categories() []int { return t.categories }
 func (t *protein) Energy(_ context.Context, states []int, energy []float64) error {
 	n := t.sites * t.states
 	for c := range energy {
-		state, u := states[c*t.sites:(c+1)*t.sites], 0.0
+		state := states[c*t.sites : (c+1)*t.sites]
+		u := 0.0
 		for i, v := range state {
 			a := i*t.states + v
 			u += t.field[a]
@@ -60,7 +61,8 @@ func (t *protein) Energy(_ context.Context, states []int, energy []float64) erro
 func (t *protein) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := t.sites * t.states
 	for c := range energy {
-		state, out := states[c*t.sites:(c+1)*t.sites], gradient[c*n:(c+1)*n]
+		state := states[c*t.sites : (c+1)*t.sites]
+		out := gradient[c*n : (c+1)*n]
 		copy(out, t.field)
 		for j, w := range state {
 			a := j*t.states + w
@@ -93,10 +95,12 @@ func (t *protein) LogConditionals(_ context.Context, states []int, slots []int, 
 
 func (t *protein) parameters() []float64 { return t.weights }
 
-// addGradient adds scale times the mean over the states of ∂U/∂h, and of ∂U/∂J for both orders of a pair.
+// addGradient adds scale times the mean over the states of ∂U/∂h, and of ∂U/∂J
+// for both orders of a pair.
 func (t *protein) addGradient(_ context.Context, states []int, scale float64, gradient []float64) error {
 	n := t.sites * t.states
-	field, couplings := gradient[:n], gradient[n:]
+	field := gradient[:n]
+	couplings := gradient[n:]
 	scale /= float64(len(states) / t.sites)
 	for state := range slices.Chunk(states, t.sites) {
 		for i, v := range state {
@@ -112,10 +116,14 @@ func (t *protein) addGradient(_ context.Context, states []int, scale float64, gr
 	return nil
 }
 
-func (t *protein) touch(i, j int) { t.contacts[i*t.sites+j], t.contacts[j*t.sites+i] = true, true }
+func (t *protein) touch(i, j int) {
+	t.contacts[i*t.sites+j] = true
+	t.contacts[j*t.sites+i] = true
+}
 
-// folded makes up a protein, a chain that winds over a lattice like a snake. Two sites touch if they are neighbours on
-// the lattice but not on the chain. J is from N(0, strength²) for sites that touch, else 0; h is from N(0, 0.25²).
+// folded makes up a protein, a chain that winds over a lattice like a snake.
+// Two sites touch if they are neighbours on the lattice but not on the chain. J
+// is from N(0, strength²) for sites that touch, else 0; h is from N(0, 0.25²).
 func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein {
 	p := newProtein(rows*columns, states)
 	place := func(row, column int) int {
@@ -137,7 +145,8 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 			for a := i * states; a < (i+1)*states && p.contacts[i*p.sites+j]; a++ {
 				for b := j * states; b < (j+1)*states; b++ {
 					x := strength * r.NormFloat64()
-					p.couplings[a*n+b], p.couplings[b*n+a] = x, x
+					p.couplings[a*n+b] = x
+					p.couplings[b*n+a] = x
 				}
 			}
 		}
@@ -146,18 +155,21 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 	return p
 }
 
-// These bounds for proteins and Potts models limit the size of J, which has (sites × states)² entries.
+// These bounds for proteins and Potts models limit the size of J, which has
+// (sites × states)² entries.
 const (
 	maxSequence = 512
 	maxStates   = 32
 	maxPotts    = 1 << 12
 )
 
-// residues lists the letters of the states in an alignment: the gap, then the amino acids.
+// residues lists the letters of the states in an alignment: the gap, then the
+// amino acids.
 const residues = "-ACDEFGHIKLMNPQRSTVWY"
 
-// readAlignment reads sequences of equal length in FASTA. Lower case, points and letters that stand for no amino acid
-// become gaps, as in the tools that write alignments.
+// readAlignment reads sequences of equal length in FASTA. Lower case, points
+// and letters that stand for no amino acid become gaps, as in the tools that
+// write alignments.
 func readAlignment(text string) (sequences []int, sites int, err error) {
 	for n, record := range strings.Split("\n"+text, "\n>") {
 		_, letters, _ := strings.Cut(record, "\n")
@@ -169,7 +181,8 @@ func readAlignment(text string) (sequences []int, sites int, err error) {
 		for _, letter := range letters {
 			sequences = append(sequences, max(0, strings.IndexRune(residues, letter)))
 		}
-		if length = len(sequences) - length; sites == 0 {
+		length = len(sequences) - length
+		if sites == 0 {
 			sites = length
 		}
 		if length != sites {
@@ -203,7 +216,8 @@ func (t *protein) readContacts(text string) error {
 	return nil
 }
 
-// proteinFlags defines the flags for a made-up protein, and returns a function that makes the protein.
+// proteinFlags defines the flags for a made-up protein, and returns a function
+// that makes the protein.
 func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	size := sizeFlag(f, size{4, 5}, "rows and columns of the lattice that a made-up protein is folded on")
 	states := wholeFlag(f, "states", 5, 2, maxStates, "states of each of its sites")
@@ -217,7 +231,8 @@ func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
 	}
 }
 
-// newLearnContacts repeats an experiment of Gibbs with Gradients (section 6 of its appendix; its code pcd_potts.py).
+// newLearnContacts repeats an experiment of Gibbs with Gradients (section 6 of
+// its appendix; its code pcd_potts.py).
 func newLearnContacts() *Study {
 	s := newStudy("learn contacts", "Learn a protein's Potts model, and its contacts",
 		`Learn the Potts model of a protein family from an alignment, by persistent contrastive
@@ -229,8 +244,8 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 	contacts := s.Flags.String("contacts", "", "`FILE` of the sites that touch")
 	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 300, 100, 100, 0.01, 0), 300, 100,
 		"sequences that are drawn from a made-up protein")
-	s.plan = func(context.Context, uint64) (*plan, error) {
-		truth, sequences, err := readFamily(*alignment, *contacts, protein)
+	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
+		truth, sequences, err := readFamily(in, *alignment, *contacts, protein)
 		if err != nil {
 			return nil, err
 		}
@@ -269,8 +284,10 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 	return s
 }
 
-// readFamily reads an alignment and its contacts. Without files, it returns a made-up protein and no sequences.
-func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p *protein, sequences []int, err error) {
+// readFamily reads an alignment and its contacts. Without files, it returns a
+// made-up protein and no sequences.
+func readFamily(in *inputs, alignment, contacts string, makeUp func() (*protein, error)) (p *protein, sequences []int,
+	err error) {
 	if (alignment == "") != (contacts == "") {
 		return nil, nil, refuse("alignment", "it goes with --contacts: give both or none")
 	}
@@ -278,29 +295,33 @@ func readFamily(alignment, contacts string, makeUp func() (*protein, error)) (p 
 		p, err = makeUp()
 		return p, nil, err
 	}
-	sites := 0
-	text, err := os.ReadFile(alignment)
-	if err == nil {
-		sequences, sites, err = readAlignment(string(text))
-	}
+	text, err := in.read("alignment", alignment, nil, "")
 	if err != nil {
 		return nil, nil, refuse("alignment", "%s: %w", alignment, err)
 	}
-	p = newProtein(sites, len(residues))
-	if text, err = os.ReadFile(contacts); err == nil {
-		err = p.readContacts(string(text))
-	}
+	sequences, sites, err := readAlignment(string(text))
 	if err != nil {
-		err = refuse("contacts", "%s: %w", contacts, err)
+		return nil, nil, refuse("alignment", "%s: %w", alignment, err)
 	}
-	return p, sequences, err
+	text, err = in.read("contacts", contacts, nil, "")
+	if err != nil {
+		return nil, nil, refuse("contacts", "%s: %w", contacts, err)
+	}
+	p = newProtein(sites, len(residues))
+	err = p.readContacts(string(text))
+	if err != nil {
+		return nil, nil, refuse("contacts", "%s: %w", contacts, err)
+	}
+	return p, sequences, nil
 }
 
 // norms returns the Frobenius norm of each J_ij, [sites × sites].
 func (t *protein) norms() []float64 {
-	sites, states := t.sites, t.states
+	sites := t.sites
+	states := t.states
 	n := sites * states
-	norms, block := make([]float64, sites*sites), make([]float64, 0, states*states)
+	norms := make([]float64, sites*sites)
+	block := make([]float64, 0, states*states)
 	for i := range sites {
 		for j := range sites {
 			block = block[:0]
@@ -314,7 +335,8 @@ func (t *protein) norms() []float64 {
 	return norms
 }
 
-// recall returns which fraction of p's n contacts is among the n pairs with the largest norms.
+// recall returns which fraction of p's n contacts is among the n pairs with the
+// largest norms.
 func recall(norms []float64, p *protein) float64 {
 	var pairs [][2]int
 	contacts := 0

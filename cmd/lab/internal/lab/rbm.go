@@ -17,11 +17,12 @@ import (
 	"infill/samplers"
 )
 
-// newRBM makes a restricted Boltzmann machine, U(v) = Σ_i softplus(W v + a)_i + bᵀv. The observables are the visible
-// units. By default it learns bars and stripes, and is small enough for exact sums.
+// newRBM makes a restricted Boltzmann machine, U(v) = Σ_i softplus(W v + a)_i +
+// bᵀv. The observables are the visible units. By default it learns bars and
+// stripes, and is small enough for exact sums.
 func newRBM(f *pflag.FlagSet) maker {
 	data := f.String("data", "bars-and-stripes", "what the machine is trained on: "+strings.Join(imageSets(), ", ")+
-		", an IDX `FILE`, or none, for random weights")
+		", a `FILE` in the form IDX, or .amat, or none, for random weights")
 	side := wholeFlag(f, "side", 5, 2, 16, "pixels of a side of bars and stripes")
 	hidden := wholeFlag(f, "hidden", 12, 1, 4096, "hidden units")
 	visible := wholeFlag(f, "visible", 100, 1, 4096, "visible units of random weights")
@@ -35,13 +36,14 @@ func newRBM(f *pflag.FlagSet) maker {
 		"what MMD is measured from; auto is exact draws where possible")
 	samples := wholeFlag(f, "reference-samples", 500, 2, 1<<14, "states of the reference")
 	steps := wholeFlag(f, "reference-steps", 1000, 1, 1<<20, "block Gibbs steps behind each state of the reference")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		d := &distribution{kind: "rbm"}
 		var m *targets.RBM
 		var err error
 		switch {
 		case *file != "":
-			if m, err = readMachine(*file); err != nil {
+			m, err = readMachine(in, *file)
+			if err != nil {
 				return nil, refuse("weights", "%s: %w", *file, err)
 			}
 			d.parameters = settings(f, "weights")
@@ -49,7 +51,8 @@ func newRBM(f *pflag.FlagSet) maker {
 			m, err = targets.NewRandomRBM(*visible, *hidden, *scale, samplers.Streams(*own, "rbm", 1)[0])
 			d.parameters = settings(f, "data", "visible", "hidden", "scale", "target-seed")
 		default:
-			if d.pictures, err = readPictures("data", *data, *side); err != nil {
+			d.pictures, err = readPictures(in, "data", *data, *side)
+			if err != nil {
 				return nil, err
 			}
 			images := slices.Collect(slices.Chunk(binarised(d.pictures.train, false, nil), d.pictures.pixels()))
@@ -61,10 +64,12 @@ func newRBM(f *pflag.FlagSet) maker {
 		if err != nil {
 			return nil, err
 		}
-		d.target, d.observables = m, numbered(len(m.Visible), 0, 1)
+		d.target = m
+		d.observables = numbered(len(m.Visible), 0, 1)
 		var exact *solved
 		err = d.settle(func() (string, []float64, error) {
-			if exact, err = solve(ctx, m); err != nil {
+			exact, err = solve(ctx, m)
+			if err != nil {
 				return "", nil, err
 			}
 			return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed.Visible)), exact.means, nil
@@ -72,11 +77,13 @@ func newRBM(f *pflag.FlagSet) maker {
 		if err != nil {
 			return nil, err
 		}
-		r, spent := &reference{method: "exact", samples: *samples, sample: func(n int, label string) ([]int, error) {
+		r := &reference{method: "exact", samples: *samples, sample: func(n int, label string) ([]int, error) {
 			return exact.draw(n, samplers.Streams(*own, label, 1)[0]), nil
-		}}, 0
+		}}
+		spent := 0
 		if *from == "block-gibbs" || exact == nil {
-			r.method, spent = "block-gibbs", *steps
+			r.method = "block-gibbs"
+			spent = *steps
 			r.sample = func(n int, label string) ([]int, error) {
 				return ends(ctx, "rbm-gibbs", m, samplers.Streams(*own, label, n), *steps, nil)
 			}
@@ -85,18 +92,20 @@ func newRBM(f *pflag.FlagSet) maker {
 		if err != nil {
 			return nil, err
 		}
-		r.set, d.reference = newBinarySet(len(m.Visible), states), r
+		r.set = newBinarySet(len(m.Visible), states)
+		d.reference = r
 		d.parameters = append(d.parameters,
 			parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", r.method, r.samples, spent)})
 		return d, nil
 	}
 }
 
-// maxSummed is the largest number of units on the smaller side with which solve sums over all states.
+// maxSummed is the largest number of units on the smaller side with which solve
+// sums over all states.
 const maxSummed = 18
 
-// solved holds exact sums of an RBM over the states of its smaller side. Given the state of that side, the units of the
-// other side are independent.
+// solved holds exact sums of an RBM over the states of its smaller side. Given
+// the state of that side, the units of the other side are independent.
 type solved struct {
 	listed     *targets.RBM // the RBM, with sides exchanged unless the visible side is the smaller
 	turned     bool
@@ -105,9 +114,11 @@ type solved struct {
 	means      []float64 // means of the RBM's visible units
 }
 
-// solve sums over the states of the smaller side. For more than maxSummed units there, it returns errTooLarge.
+// solve sums over the states of the smaller side. For more than maxSummed units
+// there, it returns errTooLarge.
 func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
-	hidden, visible := len(m.Hidden), len(m.Visible)
+	hidden := len(m.Hidden)
+	visible := len(m.Visible)
 	if min(hidden, visible) > maxSummed {
 		return nil, fmt.Errorf("%w: %d visible and %d hidden units, and one side must have at most %d to be "+
 			"summed over", errTooLarge, visible, hidden, maxSummed)
@@ -118,11 +129,13 @@ func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
 		for i, w := range m.Weights {
 			weights[i%visible*hidden+i/visible] = w
 		}
-		if s.listed, err = targets.NewRBM(weights, m.Visible, m.Hidden); err != nil {
+		s.listed, err = targets.NewRBM(weights, m.Visible, m.Hidden)
+		if err != nil {
 			return nil, err
 		}
 	}
-	if s.all, err = targets.Enumerate(ctx, s.listed); err != nil {
+	s.all, err = targets.Enumerate(ctx, s.listed)
+	if err != nil {
 		return nil, err
 	}
 	s.cumulative = floats.CumSum(make([]float64, s.all.Len()), s.all.Probability)
@@ -132,7 +145,8 @@ func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
 	return s, nil
 }
 
-// given returns the means of the visible units, given state i of the smaller side.
+// given returns the means of the visible units, given state i of the smaller
+// side.
 func (s *solved) given(i int) []float64 {
 	means := make([]float64, len(s.means))
 	if !s.turned {
@@ -166,17 +180,20 @@ func bit(on bool) int {
 	return 0
 }
 
-// barsAndStripes lists the images in which each row, or each column, is all on or all off: 2^(side+1) - 2 of them.
+// barsAndStripes lists the images in which each row, or each column, is all on
+// or all off: 2^(side+1) - 2 of them.
 func barsAndStripes(side int) [][]int {
 	var data [][]int
 	for choice := range 1 << side {
-		rows, columns := make([]int, side*side), make([]int, side*side)
+		rows := make([]int, side*side)
+		columns := make([]int, side*side)
 		for i := range rows {
 			rows[i] = choice >> (i / side) & 1
 			columns[i] = choice >> (i % side) & 1
 		}
 		data = append(data, rows)
-		// All on and all off are the same image by rows and by columns, so list them once.
+		// All on and all off are the same image by rows and by columns, so list
+		// them once.
 		if choice != 0 && choice != 1<<side-1 {
 			data = append(data, columns)
 		}
@@ -184,7 +201,8 @@ func barsAndStripes(side int) [][]int {
 	return data
 }
 
-// pixelMeans returns the law of each pixel, kept off 0 and 1 as in the papers' code, so that any state can be a start.
+// pixelMeans returns the law of each pixel, kept off 0 and 1 as in the papers'
+// code, so that any state can be a start.
 func pixelMeans(data [][]int) [][]float64 {
 	laws := make([][]float64, len(data[0]))
 	for j := range laws {
@@ -197,8 +215,9 @@ func pixelMeans(data [][]int) [][]float64 {
 	return laws
 }
 
-// divergenceOptions set contrastive divergence: Hinton, Training Products of Experts by Minimizing Contrastive
-// Divergence (2002), with Adam. The papers' RBM has the same steps and batch, and a twentieth of the learning rate.
+// divergenceOptions set contrastive divergence: Hinton, Training Products of
+// Experts by Minimizing Contrastive Divergence (2002), with Adam. The papers'
+// RBM has the same steps and batch, and a twentieth of the learning rate.
 type divergenceOptions struct {
 	steps, updates, batch *int
 	rate                  *float64
@@ -213,17 +232,20 @@ func divergenceFlags(f *pflag.FlagSet) divergenceOptions {
 	}
 }
 
-// train fits a machine. The gradient is the data's mean of v hᵀ, h and v less their mean after k steps of block Gibbs.
+// train fits a machine. The gradient is the data's mean of v hᵀ, h and v less
+// their mean after k steps of block Gibbs.
 func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, r *rand.Rand) (*targets.RBM, error) {
 	visible := len(data[0])
 	n := hidden * visible
 	parameters := append(targets.Normals(r, n, 0.01), make([]float64, hidden+visible)...)
-	gradient, optimiser := make([]float64, len(parameters)), newAdam(len(parameters))
+	gradient := make([]float64, len(parameters))
+	optimiser := newAdam(len(parameters))
 	m, err := targets.NewRBM(parameters[:n], parameters[n:n+hidden], parameters[n+hidden:]) // m shares the parameters
 	if err != nil {
 		return nil, err
 	}
-	// The visible biases start at the data's log-odds (Hinton, A Practical Guide to Training RBMs, 2010, section 8).
+	// The visible biases start at the data's log-odds (Hinton, A Practical
+	// Guide to Training RBMs, 2010, section 8).
 	for j, law := range pixelMeans(data) {
 		m.Visible[j] = math.Log(law[1] / law[0])
 	}
@@ -253,7 +275,8 @@ func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, 
 			if len(order) == 0 {
 				order = r.Perm(len(data))
 			}
-			batch, order = append(batch, data[order[0]]...), order[1:]
+			batch = append(batch, data[order[0]]...)
+			order = order[1:]
 		}
 		clear(gradient)
 		accumulate(batch, 1)

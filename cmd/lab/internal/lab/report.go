@@ -28,6 +28,7 @@ type StudyReport struct {
 	Signature   string            `json:"signature"` // text that names all on which the numbers depend
 	Seed        uint64            `json:"seed"`
 	Parameters  []parameter       `json:"parameters"`
+	Inputs      []parameter       `json:"inputs,omitempty"` // files and models, each with the beginning of its SHA-256
 	Cells       []*cellResult     `json:"cells"`
 	Notes       []string          `json:"notes,omitempty"`
 	Definitions map[string]string `json:"definitions"`
@@ -76,7 +77,8 @@ func (g group) labels() labels {
 	return slices.DeleteFunc(slices.Clone(g[0].Labels), func(p parameter) bool { return p.Name == repeatLabel })
 }
 
-// numbers returns the values of the named number, from those repetitions that have it.
+// numbers returns the values of the named number, from those repetitions that
+// have it.
 func (g group) numbers(name string) (list []float64) {
 	for _, c := range g {
 		if x, found := c.Numbers[name]; found {
@@ -86,7 +88,8 @@ func (g group) numbers(name string) (list []float64) {
 	return list
 }
 
-// panel holds groups to compare and draw together. They differ only in their first label.
+// panel holds groups to compare and draw together. They differ only in their
+// first label.
 type panel []group
 
 func (r *StudyReport) panels() []panel {
@@ -102,7 +105,8 @@ func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 	for _, x := range list {
 		i, met := known[key(x)]
 		if !met {
-			i, parts = len(parts), append(parts, nil)
+			i = len(parts)
+			parts = append(parts, nil)
 			known[key(x)] = i
 		}
 		parts[i] = append(parts[i], x)
@@ -110,8 +114,9 @@ func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 	return parts
 }
 
-// atEqualBudgets fills the columns that follow curves. It takes each curve's value at the smallest budget in its panel,
-// and adds that budget to the column's definition.
+// atEqualBudgets fills the columns that follow curves. It takes each curve's
+// value at the smallest budget in its panel, and adds that budget to the
+// column's definition.
 func (r *StudyReport) atEqualBudgets() {
 	for _, panel := range r.panels() {
 		for i, c := range r.plan.columns {
@@ -126,7 +131,8 @@ func (r *StudyReport) atEqualBudgets() {
 					if c.spent(s) > budget {
 						continue
 					}
-					if put(&g[0].Numbers, c.name, s.Y); s.Error > 0 {
+					put(&g[0].Numbers, c.name, s.Y)
+					if s.Error > 0 || r.plan.chains > 1 {
 						put(&g[0].Errors, c.name, s.Error)
 					}
 				}
@@ -141,7 +147,8 @@ func (r *StudyReport) atEqualBudgets() {
 
 // JSON returns the whole report, indented, with a line end.
 func (r *StudyReport) JSON() ([]byte, error) {
-	r.Definitions, r.Notes = map[string]string{}, r.plan.notes
+	r.Definitions = map[string]string{}
+	r.Notes = r.plan.notes
 	for _, c := range r.plan.columns {
 		if c.definition != "" {
 			r.Definitions[c.name] = c.definition
@@ -151,23 +158,51 @@ func (r *StudyReport) JSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// CSV returns a header and a row for each cell.
+// CSV returns a header and a row for each cell: labels, numbers, and standard
+// errors where single cells have them, with the number of chains behind those.
 func (r *StudyReport) CSV() ([]byte, error) {
-	rows := [][]string{slices.Concat(r.Cells[0].Labels.names(), names(r.plan.columns), []string{"signature"})}
+	numbers := names(r.plan.columns)
+	withErrors := slices.DeleteFunc(slices.Clone(numbers), func(name string) bool {
+		return !slices.ContainsFunc(r.Cells, func(c *cellResult) bool { return has(c.Errors, name) })
+	})
+	head := append(r.Cells[0].Labels.names(), numbers...)
+	for _, name := range withErrors {
+		head = append(head, name+ErrorSuffix)
+	}
+	rows := [][]string{append(head, ChainsColumn, "signature")}
 	for _, c := range r.Cells {
 		row := c.Labels.values()
-		for _, name := range names(r.plan.columns) {
-			text := ""
-			if x, found := c.Numbers[name]; found {
-				text = decimal(x)
-			}
-			row = append(row, text)
+		for _, name := range numbers {
+			row = append(row, field(c.Numbers, name))
 		}
-		rows = append(rows, append(row, c.Signature))
+		for _, name := range withErrors {
+			row = append(row, field(c.Errors, name))
+		}
+		rows = append(rows, append(row, strconv.Itoa(r.plan.chains), c.Signature))
 	}
 	var b bytes.Buffer
 	err := csv.NewWriter(&b).WriteAll(rows)
 	return b.Bytes(), err
+}
+
+// Names in results.csv: a number's standard error is in the column with this
+// suffix, and the chains behind it, or 0, in this column.
+const (
+	ErrorSuffix  = "-error"
+	ChainsColumn = "chains"
+)
+
+func has(numbers map[string]float64, name string) bool {
+	_, found := numbers[name]
+	return found
+}
+
+// field returns a number as text, or "" if it is not known.
+func field(numbers map[string]float64, name string) string {
+	if !has(numbers, name) {
+		return ""
+	}
+	return decimal(numbers[name])
 }
 
 func names(columns []column) (list []string) {
@@ -177,7 +212,8 @@ func names(columns []column) (list []string) {
 	return list
 }
 
-// Write makes the folder dir, writes report.json, results.csv and the plots to it, and returns the paths of all files.
+// Write makes the folder dir, writes report.json, results.csv and the plots to
+// it, and returns the paths of all files.
 func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -241,7 +277,8 @@ func (g group) has(columns []column) bool {
 	return slices.ContainsFunc(columns, func(c column) bool { return len(g.numbers(c.name)) > 0 })
 }
 
-// text returns the mean of a number over the repetitions with its error. A single repetition has its own error.
+// text returns the mean of a number over the repetitions with its error. A
+// single repetition has its own error.
 func (g group) text(c column) string {
 	numbers := g.numbers(c.name)
 	switch {
@@ -257,13 +294,15 @@ func (g group) text(c column) string {
 	return formatMean(c.format, numbers)
 }
 
-// formatMean formats the mean of values with its standard error. A single value has no error.
+// formatMean formats the mean of values with its standard error. A single value
+// has no error.
 func formatMean(format string, values []float64) string {
 	mean, e := meanAndError(values)
 	return withError(format, mean, e)
 }
 
-// withError formats a mean with its standard error. If that is NaN, it leaves the error out.
+// withError formats a mean with its standard error. If that is NaN, it leaves
+// the error out.
 func withError(format string, mean, standardError float64) string {
 	if math.IsNaN(standardError) {
 		return fmt.Sprintf(format, mean)
@@ -279,7 +318,8 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// writeColumns writes a table and the meaning of its columns. The first label is aligned left, all else right.
+// writeColumns writes a table and the meaning of its columns. The first label
+// is aligned left, all else right.
 func writeColumns(b *strings.Builder, groups []group, columns []column) {
 	rows := [][]string{append(groups[0].labels().names(), names(columns)...)}
 	for _, g := range groups {

@@ -1,9 +1,11 @@
-// Package lab compares samplers on distributions that are known exactly, repeats figures of papers, and learns models
-// with samplers. Each such experiment is a [Study]: a table of cells, a runner and a report. The package does not use
-// terminals. docs/reference/laboratory.md defines the numbers.
+// Package lab compares samplers on distributions that are known exactly,
+// repeats figures of papers, and learns models with samplers. Each such
+// experiment is a [Study]: a table of cells, a runner and a report. The package
+// does not use terminals. docs/reference/laboratory.md defines the numbers.
 //
-// Standard errors compare repetitions, or chains, which are independent, unlike the steps of a chain. Seconds count
-// only the processor time of the steps, so run nothing else in the same process during a comparison.
+// Standard errors compare repetitions, or chains, which are independent, unlike
+// the steps of a chain. Seconds count only the processor time of the steps, so
+// run nothing else in the same process during a comparison.
 package lab
 
 import (
@@ -31,15 +33,17 @@ import (
 	"infill/samplers"
 )
 
-// A Study is an experiment of many cells, which are trainings or measurements. A cell has labels, such as its sampler,
-// and repetitions with other random numbers. The flags are the settings: set them before [Study.Run].
+// A Study is an experiment of many cells, which are trainings or measurements.
+// A cell has labels, such as its sampler, and repetitions with other random
+// numbers. The flags are the settings: set them before [Study.Run].
 type Study struct {
 	Name        string // words of the command, as "learn ising"
 	Short, Help string
 	Flags       *pflag.FlagSet
 
 	// plan checks the settings and returns the cells.
-	plan func(ctx context.Context, seed uint64) (*plan, error)
+	// What it reads, it reads by in.
+	plan func(ctx context.Context, in *inputs, seed uint64) (*plan, error)
 }
 
 func newStudy(name, short, help string) *Study {
@@ -63,11 +67,12 @@ type plan struct {
 	curves  []curve
 	cells   []cell
 	notes   []string // printed below the table
-	// inputs are the models and files that the numbers depend on, each with the
-	// beginning of its SHA-256, for the signature.
-	inputs []parameter
-	// between says between what the standard errors of single cells are, such as "4 chains"; if "", repetitions.
-	between  string
+	// between says between what the standard errors of single cells are, such
+	// as "4 chains"; if "", repetitions.
+	between string
+	// chains is the number of chains that the standard errors of single cells
+	// are between, or 0.
+	chains   int
 	warnings []string
 }
 
@@ -79,12 +84,14 @@ func newPlan(title string, columns []column, curves ...curve) *plan {
 type column struct {
 	name, format, definition string
 	timed                    bool // whether it depends on time measurements
-	// against names the numeric label, or the other column, against which the column is plotted.
+	// against names the numeric label, or the other column, against which the
+	// column is plotted.
 	against string
 	table   int      // index of the table that shows the column
 	words   []string // words shown in place of the numbers 0, 1, ...
-	// follows names a curve. The column is the curve's last point within the smallest budget of a panel. spent returns
-	// the budget that a point has used.
+	// follows names a curve. The column is the curve's last point within the
+	// smallest budget of a panel. spent returns the budget that a point has
+	// used.
 	follows string
 	spent   func(sample) float64
 }
@@ -104,13 +111,15 @@ type curve struct {
 	log        bool // whether plots show x on a logarithmic axis
 }
 
-// cell is one training or measurement. Cells whose labels differ only in repeat are repetitions of each other.
+// cell is one training or measurement. Cells whose labels differ only in repeat
+// are repetitions of each other.
 type cell struct {
 	labels labels
 	run    func(context.Context, *bench) error
 }
 
-// A parameter is a label, or one setting of a target, in the order of the signature.
+// A parameter is a label, or one setting of a target, in the order of the
+// signature.
 type parameter struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -143,7 +152,8 @@ func (l labels) values() (list []string) {
 	return list
 }
 
-// join joins the values with the separator. It writes the word repeat before the number of a repetition.
+// join joins the values with the separator. It writes the word repeat before
+// the number of a repetition.
 func (l labels) join(separator string) string {
 	words := l.values()
 	for i, p := range l {
@@ -171,26 +181,30 @@ func repeatsFlag(f *pflag.FlagSet, at int) *int {
 // StudyOptions say how a study runs.
 type StudyOptions struct {
 	Seed uint64
-	// Folder is where every finished cell is stored, so that a stopped study can be resumed. If "", nothing is stored.
+	// Folder is where every finished cell is stored, so that a stopped study
+	// can be resumed. If "", nothing is stored.
 	Folder  string
 	Version string // version of the program, for signatures
 	// Observe, unless nil, is called with the progress of a cell.
 	Observe func(cell string, done, of int)
 }
 
-// Run runs the cells one after another, and skips cells whose results are in o.Folder. If o.Folder is of another study,
-// of other settings or of another seed, Run returns an error.
+// Run runs the cells one after another, and skips cells whose results are in
+// o.Folder. If o.Folder is of another study, of other settings or of another
+// seed, Run returns an error.
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Seed: o.Seed, Signature: "lab:" + s.Name}
 	s.Flags.VisitAll(func(f *pflag.Flag) {
 		r.Parameters = append(r.Parameters, parameter{f.Name, f.Value.String()})
 		r.Signature += "|" + f.Name + ":" + f.Value.String()
 	})
-	p, err := s.plan(ctx, o.Seed)
+	in := &inputs{}
+	p, err := s.plan(ctx, in, o.Seed)
 	if err != nil {
 		return nil, err
 	}
-	for _, input := range p.inputs {
+	r.Inputs = in.list
+	for _, input := range in.list {
 		r.Signature += "|" + input.Name + ":" + input.Value
 	}
 	r.Signature += fmt.Sprintf("|seed:%d", o.Seed)
@@ -202,7 +216,8 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 			return nil, fmt.Errorf("write to %s: %w", o.Folder, err)
 		}
 	}
-	r.plan, r.Title = p, p.title
+	r.plan = p
+	r.Title = p.title
 	for i, c := range p.cells {
 		name := fmt.Sprintf("%d/%d %s", i+1, len(p.cells), c.labels)
 		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder,
@@ -227,34 +242,48 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 
 func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
 
-// runOrRead reads the result of cell c from b.folder. If there is no result, it runs c and stores the result there.
+// runOrRead reads the result of cell c from b.folder. If there is no result, it
+// runs c and stores the result there.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
 	if b.folder == "" {
 		return c.run(ctx, b)
 	}
-	text, err := os.ReadFile(b.path())
-	if err == nil {
-		var known cellResult
-		if err := json.Unmarshal(text, &known); err != nil {
-			return fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
-		}
-		if known.Signature == b.result.Signature {
-			b.result = &known
-			return nil
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	known, err := b.known()
+	if err != nil {
 		return err
+	}
+	if known != nil && known.Signature == b.result.Signature {
+		b.result = known
+		return nil
 	}
 	if err := c.run(ctx, b); err != nil {
 		return err
 	}
-	if text, err = object.EncodeIndent(b.result, "", "  "); err != nil {
+	text, err := object.EncodeIndent(b.result, "", "  ")
+	if err != nil {
 		return err
 	}
 	return maybe.WriteFile(b.path(), append(text, '\n'), 0o666)
 }
 
-// claim makes the folder of an experiment. If the folder holds another experiment, claim returns an error.
+// known reads the result that b.folder has of the cell, or returns nil.
+func (b *bench) known() (*cellResult, error) {
+	text, err := os.ReadFile(b.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var known cellResult
+	if err := json.Unmarshal(text, &known); err != nil {
+		return nil, fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
+	}
+	return &known, nil
+}
+
+// claim makes the folder of an experiment. If the folder holds another
+// experiment, claim returns an error.
 func claim(folder, signature string) error {
 	if err := os.MkdirAll(filepath.Join(folder, "cells"), 0o777); err != nil {
 		return err
@@ -264,13 +293,28 @@ func claim(folder, signature string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return maybe.WriteFile(path, []byte(signature+"\n"), 0o666)
 	}
-	if there := strings.TrimSpace(string(text)); err == nil && there != signature {
-		return refuse("output", "%s holds another experiment (%s): choose another folder", folder, there)
+	if err != nil {
+		return err
 	}
-	return err
+	there := strings.TrimSpace(string(text))
+	if there != signature {
+		return refuse("output", "%s holds another experiment (%s, and not %s): choose another folder", folder,
+			besides(there, signature), besides(signature, there))
+	}
+	return nil
 }
 
-// An OptionError is an error about an option's value. Its text begins with the option's name, as the user types it.
+// besides lists the fields of a signature that another signature lacks.
+func besides(signature, other string) string {
+	known := strings.Split(other, "|")
+	fields := slices.DeleteFunc(strings.Split(signature, "|"), func(field string) bool {
+		return slices.Contains(known, field)
+	})
+	return strings.Join(fields, "|")
+}
+
+// An OptionError is an error about an option's value. Its text begins with the
+// option's name, as the user types it.
 type OptionError struct {
 	Option string
 	Err    error
@@ -311,7 +355,8 @@ func put[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-// bench gives a running cell its seed, a result to fill in, and its place in folder.
+// bench gives a running cell its seed, a result to fill in, and its place in
+// folder.
 type bench struct {
 	seed    uint64
 	repeat  string
@@ -322,8 +367,8 @@ type bench struct {
 	start   time.Time // what the clock showed at the start
 }
 
-// streams returns n random streams of the repetition. Cells that differ only in other labels get the same streams, so
-// that samplers learn from the same data.
+// streams returns n random streams of the repetition. Cells that differ only in
+// other labels get the same streams, so that samplers learn from the same data.
 func (b *bench) streams(label string, n int) []*rand.Rand {
 	return samplers.Streams(b.seed, b.repeat+" "+label, n)
 }
@@ -336,7 +381,8 @@ func (b *bench) number(name string, value float64) {
 	}
 }
 
-// estimate returns a function that records a number with its standard error, which may be NaN.
+// estimate returns a function that records a number with its standard error,
+// which may be NaN.
 func (b *bench) estimate(name string) func(value, standardError float64) {
 	return func(value, standardError float64) {
 		b.number(name, value)
@@ -388,7 +434,8 @@ func (b *bench) picture(name string, m image.Image) error {
 	return errors.Join(png.Encode(file, m), file.Close())
 }
 
-// create makes a file for the cell in b.folder. If that is "", it returns an error.
+// create makes a file for the cell in b.folder. If that is "", it returns an
+// error.
 func (b *bench) create(name, extension string) (*os.File, error) {
 	if b.folder == "" {
 		return nil, refuse("output", "give a folder for %s%s", name, extension)
@@ -398,7 +445,8 @@ func (b *bench) create(name, extension string) (*os.File, error) {
 	return os.Create(filepath.Join(b.folder, name))
 }
 
-// tick reports the progress of the cell. If ctx has ended, it returns ctx's error.
+// tick reports the progress of the cell. If ctx has ended, it returns ctx's
+// error.
 func (b *bench) tick(ctx context.Context, done, of int) error {
 	b.observe(done, of)
 	return ctx.Err()

@@ -51,8 +51,8 @@ func smallIsingStudy(t *testing.T) *Study {
 		"batch", "10", "buffer", "12", "repeats", "1")
 }
 
-// TestResume: a study that is stopped in every cell finds the same results as one that runs through, without running
-// kept cells again.
+// TestResume: a study that is stopped in every cell finds the same results as
+// one that runs through, without running kept cells again.
 func TestResume(t *testing.T) {
 	whole := studied(t, smallIsingStudy(t), StudyOptions{Seed: 3})
 	dir := t.TempDir()
@@ -105,8 +105,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestPCDGradient: on nine sites the mean over many chains is the exact gradient of
-// the log-likelihood, to 4.5 standard errors in each of 36 couplings.
+// TestPCDGradient: on nine sites the mean over many chains is the exact
+// gradient of the log-likelihood, to 4.5 standard errors in each of 36
+// couplings.
 func TestPCDGradient(t *testing.T) {
 	ctx := t.Context()
 	r := samplers.Streams(2, "w", 1)[0]
@@ -144,7 +145,8 @@ func TestPCDGradient(t *testing.T) {
 			}
 		}
 		for k, list := range byUpdate {
-			// The chains forget within an update: their means are independent, of variance (1 - m²)/chains.
+			// The chains forget within an update: their means are independent,
+			// of variance (1 - m²)/chains.
 			m := math.Sqrt(1.0 / chains / updates)
 			if got := stat.Mean(list, nil); math.Abs(got-want[k]) > 4.5*m {
 				t.Errorf("%s: coupling %d, %d: %v, exact %v ± %v", spec, k/9, k%9, got, want[k], m)

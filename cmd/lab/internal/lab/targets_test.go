@@ -32,8 +32,8 @@ func apart(r *rand.Rand, n, block int) []float64 {
 	return w
 }
 
-// checked is a target, with whether the gradient is the exact change of the energy: it is where U is linear in every
-// slot.
+// checked is a target, with whether the gradient is the exact change of the
+// energy: it is where U is linear in every slot.
 type checked struct {
 	full
 	exact bool
@@ -112,7 +112,8 @@ func TestExactMeans(t *testing.T) {
 	}
 }
 
-// TestMoments: the gradients of parameters against differences of energies, for those that the energy reads.
+// TestMoments: the gradients of parameters against differences of energies, for
+// those that the energy reads.
 func TestMoments(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	coupled := newProtein(3, 2)
@@ -175,7 +176,8 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestPerceptron: the derivatives by all weights and inputs against finite differences.
+// TestPerceptron: the derivatives by all weights and inputs against finite
+// differences.
 func TestPerceptron(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	sizes := []int{3, 4, 1, 2}
@@ -193,7 +195,8 @@ func TestPerceptron(t *testing.T) {
 	}
 }
 
-// TestBinaryNetworkGradient: the gradient at weights of -1 and +1 against finite differences.
+// TestBinaryNetworkGradient: the gradient at weights of -1 and +1 against
+// finite differences.
 func TestBinaryNetworkGradient(t *testing.T) {
 	const p, h, examples = 3, 4, 5
 	r := rand.New(rand.NewPCG(3, 3))

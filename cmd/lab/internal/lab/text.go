@@ -10,17 +10,19 @@ import (
 	"infill/models"
 )
 
-// newText makes the target of fills of a template, under a masked language model. Each blank takes its most probable
-// tokens. The observables are the indicators of every token.
+// newText makes the target of fills of a template, under a masked language
+// model. Each blank takes its most probable tokens. The observables are the
+// indicators of every token.
 func newText(f *pflag.FlagSet) maker {
 	template := f.String("template", "the old [MASK] sat by the [MASK] and said nothing .", "`TEXT` with its blanks")
 	candidates := wholeFlag(f, "candidates", 40, 2, maxCategories, "the most probable tokens, which a blank may take")
 	name := f.String("model", "", "`NAME` of a model, or a folder with one (default: the built-in)")
-	return func(ctx context.Context) (*distribution, error) {
+	return func(ctx context.Context, in *inputs) (*distribution, error) {
 		bundle, err := models.Open(*name)
 		if err != nil {
 			return nil, err
 		}
+		in.add("model", bundle.Name, bundle.SHA256)
 		tokenizer, err := bundle.Tokenizer()
 		if err != nil {
 			return nil, err
@@ -44,7 +46,8 @@ func newText(f *pflag.FlagSet) maker {
 		}
 		d := &distribution{kind: "text", inconsistent: true, onText: true,
 			parameters: settings(f, "template", "candidates", "model")}
-		if d.target, err = model.NewTarget(typed.IDs, typed.Slots, o); err != nil {
+		d.target, err = model.NewTarget(typed.IDs, typed.Slots, o)
+		if err != nil {
 			return nil, err
 		}
 		d.observables = indicators(d.target.Categories())

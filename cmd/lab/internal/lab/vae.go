@@ -17,12 +17,14 @@ import (
 	"infill/samplers"
 )
 
-// beliefs is a variational autoencoder whose T latent layers are bits, as in ARM's slides; b_0 is the image:
+// beliefs is a variational autoencoder whose T latent layers are bits, as in
+// ARM's slides; b_0 is the image:
 //
 //	q(b_t | b_t-1) = Bernoulli(sigmoid(up_t(b_t-1))),  p(b_t-1 | b_t) = Bernoulli(sigmoid(down_t(b_t)))
 //	f = Σ_t log p(b_t-1 | b_t) - log q(b_t | b_t-1), plus log p(b_T)
 //
-// E[f] bounds log p(b_0) from below. To predict an image's lower half from its upper, f is log p(lower half | b_T).
+// E[f] bounds log p(b_0) from below. To predict an image's lower half from its
+// upper, f is log p(lower half | b_T).
 type beliefs struct {
 	up, down []perceptron
 	prior    []float64 // log-odds of b_T
@@ -30,20 +32,25 @@ type beliefs struct {
 	predicts bool
 }
 
-// structures lists the networks of the slides, and halves, the network of table 4.
+// structures lists the networks of the slides, and halves, the network of table
+// 4.
 func structures() []string { return []string{"linear", "nonlinear", "two-layers", "halves"} }
 
 // newBeliefs makes a network for images with the given number of pixels.
 func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *beliefs {
 	m := &beliefs{predicts: structure == "halves"}
-	up, down := [][]int{{pixels, bits}}, [][]int{{bits, pixels}}
+	up := [][]int{{pixels, bits}}
+	down := [][]int{{bits, pixels}}
 	switch structure {
 	case "nonlinear":
-		up, down = [][]int{{pixels, hidden, hidden, bits}}, [][]int{{bits, hidden, hidden, pixels}}
+		up = [][]int{{pixels, hidden, hidden, bits}}
+		down = [][]int{{bits, hidden, hidden, pixels}}
 	case "two-layers":
-		up, down = append(up, []int{bits, bits}), append(down, []int{bits, bits})
+		up = append(up, []int{bits, bits})
+		down = append(down, []int{bits, bits})
 	case "halves":
-		up, down = [][]int{{pixels / 2, bits}, {bits, bits}}, [][]int{{bits}, {bits, pixels - pixels/2}}
+		up = [][]int{{pixels / 2, bits}, {bits, bits}}
+		down = [][]int{{bits}, {bits, pixels - pixels/2}}
 	}
 	n := bits
 	for _, sizes := range slices.Concat(up, down) {
@@ -63,12 +70,14 @@ func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *belie
 		}
 		return list
 	}
-	m.up, m.down = take(up), take(down)
+	m.up = take(up)
+	m.down = take(down)
 	m.prior = left
 	return m
 }
 
-// pass holds a batch of images, the bits of its layers, and the noise by which the bits are drawn.
+// pass holds a batch of images, the bits of its layers, and the noise by which
+// the bits are drawn.
 type pass struct {
 	goal  blas64.General     // lower halves of the images
 	bits  []blas64.General   // b_0 to b_T
@@ -76,14 +85,16 @@ type pass struct {
 	noise []blas64.General   // log-odds of uniform numbers
 }
 
-// begin starts a pass over images. For prediction, it splits them into the seen half and the goal.
+// begin starts a pass over images. For prediction, it splits them into the seen
+// half and the goal.
 func (m *beliefs) begin(images []float64, pixels int) *pass {
 	all := matrix(len(images)/pixels, pixels, images)
 	if !m.predicts {
 		return &pass{bits: []blas64.General{all}}
 	}
 	half := m.up[0].sizes[0]
-	seen, goal := newMatrix(all.Rows, half), newMatrix(all.Rows, pixels-half)
+	seen := newMatrix(all.Rows, half)
+	goal := newMatrix(all.Rows, pixels-half)
 	for i, row := range slices.Collect(slices.Chunk(images, pixels)) {
 		copy(seen.Data[i*half:], row[:half])
 		copy(goal.Data[i*goal.Cols:], row[half:])
@@ -93,28 +104,35 @@ func (m *beliefs) begin(images []float64, pixels int) *pass {
 
 // climb draws the bits of all layers.
 func (m *beliefs) climb(p *pass, r *rand.Rand) {
-	p.bits, p.units, p.noise = p.bits[:1], nil, nil
+	p.bits = p.bits[:1]
+	p.units = nil
+	p.noise = nil
 	for t, up := range m.up {
 		units := up.forward(p.bits[t])
 		logits := units[len(units)-1]
-		noise, b := newMatrix(logits.Rows, logits.Cols), newMatrix(logits.Rows, logits.Cols)
+		noise := newMatrix(logits.Rows, logits.Cols)
+		b := newMatrix(logits.Rows, logits.Cols)
 		for i, l := range logits.Data {
 			noise.Data[i] = logOdds(inside(r.Float64()))
 			b.Data[i] = float64(bit(l+noise.Data[i] > 0))
 		}
-		p.bits, p.units, p.noise = append(p.bits, b), append(p.units, units), append(p.noise, noise)
+		p.bits = append(p.bits, b)
+		p.units = append(p.units, units)
+		p.noise = append(p.noise, noise)
 	}
 }
 
-// share is the part of f that comes from a layer and the layers above, for each row. Its derivatives are by the layer's
-// bits, by the bits below, and by the logits. They are valid only if the bits are relaxed.
+// share is the part of f that comes from a layer and the layers above, for each
+// row. Its derivatives are by the layer's bits, by the bits below, and by the
+// logits. They are valid only if the bits are relaxed.
 type share struct {
 	value               []float64
 	bits, below, logits blas64.General
 }
 
-// above computes the share of layer t + 1 given its bits b. The noise of the pass draws the layers above: as hard bits
-// or, if relaxed is true, as sigmoids.
+// above computes the share of layer t + 1 given its bits b. The noise of the
+// pass draws the layers above: as hard bits or, if relaxed is true, as
+// sigmoids.
 func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed bool) *share {
 	f := &share{make([]float64, b.Rows), newMatrix(b.Rows, b.Cols), newMatrix(below.Rows, below.Cols),
 		newMatrix(b.Rows, b.Cols)}
@@ -151,7 +169,8 @@ func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed
 	z := units[len(units)-1]
 	next := newMatrix(z.Rows, z.Cols)
 	for i, l := range z.Data {
-		if l += p.noise[t+1].Data[i]; relaxed {
+		l += p.noise[t+1].Data[i]
+		if relaxed {
 			next.Data[i] = logmath.Sigmoid(l / temperature)
 		} else {
 			next.Data[i] = float64(bit(l > 0))
@@ -169,7 +188,8 @@ func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed
 	return f
 }
 
-// addBernoulli adds scale times the log-probability of each row of bits, given their log-odds, to value.
+// addBernoulli adds scale times the log-probability of each row of bits, given
+// their log-odds, to value.
 func addBernoulli(value, bits, logits []float64, scale float64) {
 	columns := len(bits) / len(value)
 	for i, l := range logits {
@@ -186,7 +206,8 @@ func residuals(bits, logits blas64.General) blas64.General {
 	return d
 }
 
-// layer is a target over the bits of a layer. Its energy is f given the layers below. Each row of the pass is a state.
+// layer is a target over the bits of a layer. Its energy is f given the layers
+// below. Each row of the pass is a state.
 type layer struct {
 	m    *beliefs
 	t    int
@@ -234,13 +255,15 @@ func newTraining(m *beliefs, kind string, evaluations int) (*training, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.layers, g.estimators = append(g.layers, l), append(g.estimators, e)
+		g.layers = append(g.layers, l)
+		g.estimators = append(g.estimators, e)
 		g.draws = max(evaluations/e.evaluations(), 1)
 	}
 	return g, nil
 }
 
-// gradient writes an estimate of the gradient, by all weights, of the mean of f over the batch.
+// gradient writes an estimate of the gradient, by all weights, of the mean of f
+// over the batch.
 func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error {
 	g.climb(p, r)
 	clear(gradient)
@@ -279,7 +302,8 @@ func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient
 	return nil
 }
 
-// bounds returns E[f] and the log-likelihood in nats per image: log mean exp f, over particles draws for each image.
+// bounds returns E[f] and the log-likelihood in nats per image: log mean exp f,
+// over particles draws for each image.
 func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood float64) {
 	var logs [][]float64 // [images][particles]
 	for range particles {
@@ -310,17 +334,18 @@ of an image from the upper. linear, nonlinear and two-layers are the slides' str
 	f := s.Flags
 	images := imageFlags(f)
 	kinds := choices(f, "structures", structures()[:3], structures())
-	chosen := choices(f, "estimators", estimators(), estimators())
+	chosen := choices(f, "estimators", trainers(), estimators())
 	bits := wholeFlag(f, "bits", 20, 1, 1<<12, "bits of a latent layer")
 	hidden := wholeFlag(f, "hidden", 40, 1, 1<<12, "units of a hidden layer of nonlinear")
 	updates := wholeFlag(f, "updates", 1500, 1, 1<<30, "updates of each training")
 	batch := wholeFlag(f, "batch", 50, 1, 1<<20, "images of each update")
 	rate := number(f, "learning-rate", 0.003, " above 0", "of Adam")
-	evaluations := wholeFlag(f, "evaluations", 2, 2, 1<<20, "evaluations of f, for an image and layer; relax takes 3")
+	evaluations := wholeFlag(f, "evaluations", 2, 2, 1<<20,
+		"evaluations of f, for an image and layer; rebar and relax take 3, legrad one more than bits")
 	particles := wholeFlag(f, "particles", 100, 1, 1<<20, "draws behind each log-likelihood")
 	repeats := repeatsFlag(f, 2)
-	s.plan = func(context.Context, uint64) (*plan, error) {
-		set, err := images()
+	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
+		set, err := images(in)
 		if err != nil {
 			return nil, err
 		}
@@ -352,13 +377,15 @@ func (g *training) learn(ctx context.Context, b *bench, set *imageSet, updates, 
 	rate float64) error {
 	greys, tests := set.split(b)
 	examples := binarised(greys, false, nil)
-	draw, r := &batches{data: examples, slots: set.pixels(), size: size}, b.stream("bits")
+	draw := &batches{data: examples, slots: set.pixels(), size: size}
+	r := b.stream("bits")
 	begin := func(states []int) *pass { return g.begin(targets.Real(states), set.pixels()) }
 	measure := func(states []int, particles int) (elbo, likelihood float64) {
 		return g.bounds(begin(states), particles, b.stream("test "+strconv.Itoa(particles)))
 	}
 	test := binarised(tests, false, nil)
-	optimiser, gradient := newAdam(len(g.weights)), make([]float64, len(g.weights))
+	optimiser := newAdam(len(g.weights))
+	gradient := make([]float64, len(g.weights))
 	reports := reportsOf(updates, 30)
 	for update := 1; update <= updates; update++ {
 		if err := g.gradient(ctx, begin(draw.at(b, update)), r, gradient); err != nil {

@@ -1,0 +1,41 @@
+package lab
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"infill/internal/logmath"
+)
+
+// gumbel is Gumbel-softmax with straight-through (Jang and others 2017;
+// Maddison and others 2017). It takes the slope of U(b + s(z) - c), with b = [z
+// > 0], s(z) = sigmoid(z/λ), and c = s(z) held constant. It is biased.
+type gumbel struct{ batch }
+
+func newGumbel(b batch) estimator { return gumbel{b} }
+
+func (gumbel) evaluations() int { return 1 }
+
+func (e gumbel) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
+	n := len(logits)
+	bits := make([]float64, n)
+	soft := make([]float64, n)
+	slopes := make([]float64, n)
+	energy := make([]float64, n/e.slots)
+	clear(gradient)
+	for range draws {
+		for j, phi := range logits {
+			z := phi + logOdds(inside(r.Float64()))
+			bits[j] = float64(bit(z > 0))
+			soft[j] = logmath.Sigmoid(z / temperature)
+		}
+		err := e.relaxed.RelaxedEnergyGradient(ctx, bits, energy, slopes)
+		if err != nil {
+			return err
+		}
+		for j, s := range soft {
+			gradient[j] += slopes[j] * s * (1 - s) / temperature / float64(draws)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"infill/internal/logmath"
+)
+
+// straightThrough is the straight-through estimator (Bengio, Léonard and
+// Courville 2013): the slope of U at the bits, times that of their means, θ(1 -
+// θ). It is biased unless U is linear in each bit.
+type straightThrough struct{ batch }
+
+func newStraightThrough(b batch) estimator { return straightThrough{b} }
+
+func (straightThrough) evaluations() int { return 1 }
+
+func (e straightThrough) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
+	gradient []float64) error {
+	n := len(logits)
+	bits := make([]float64, n)
+	slopes := make([]float64, n)
+	energy := make([]float64, n/e.slots)
+	clear(gradient)
+	for range draws {
+		for j, phi := range logits {
+			bits[j] = float64(bit(r.Float64() < logmath.Sigmoid(phi)))
+		}
+		err := e.relaxed.RelaxedEnergyGradient(ctx, bits, energy, slopes)
+		if err != nil {
+			return err
+		}
+		for j, phi := range logits {
+			theta := logmath.Sigmoid(phi)
+			gradient[j] += slopes[j] * theta * (1 - theta) / float64(draws)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package papers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Blocks of a page that are made of results stand between two comments:
+//
+//	<!-- table learn-ising | rows=steps | columns=sampler | numbers=log-rmse:%.3f -->
+//	<!-- end -->
+//
+// rows and columns name labels. Without columns, each number is a column.
+// where=LABEL=VALUE;LABEL=VALUE chooses cells. The block papers is the table of
+// [Rows], and rule is [Rule].
+var block = regexp.MustCompile(`(?s)<!-- (table [^>]*?|papers|rule) -->\n(.*?)<!-- end -->\n`)
+
+// Fill returns a page whose blocks show the results.
+func Fill(page string, all map[string]Results) (string, error) {
+	var errs []error
+	filled := block.ReplaceAllStringFunc(page, func(old string) string {
+		what := block.FindStringSubmatch(old)[1]
+		text, err := content(what, all)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+		return "<!-- " + what + " -->\n" + text + "<!-- end -->\n"
+	})
+	return filled, errors.Join(errs...)
+}
+
+func content(what string, all map[string]Results) (string, error) {
+	switch what {
+	case "papers":
+		return PaperTable(all)
+	case "rule":
+		return "\n" + Rule + "\n\n", nil
+	}
+	fields := strings.Split(strings.TrimPrefix(what, "table "), "|")
+	options := labelsOf("")
+	for _, field := range fields[1:] {
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		options[name] = value
+	}
+	name := strings.TrimSpace(fields[0])
+	results, found := all[name]
+	if !found {
+		return "", fmt.Errorf("no results are stored as %s", name)
+	}
+	return table(results.where(labelsOf(options["where"])), options)
+}
+
+// table lays results out in rows and columns.
+func table(results Results, options map[string]string) (string, error) {
+	rows := options["rows"]
+	columns := options["columns"]
+	numbers := strings.Split(options["numbers"], ",")
+	head := []string{rows}
+	if columns == "" {
+		for _, number := range numbers {
+			head = append(head, code(name(number)))
+		}
+	} else {
+		for _, column := range results.values(columns) {
+			head = append(head, code(column))
+		}
+	}
+	lines := [][]string{head, slices.Repeat([]string{"---"}, len(head))}
+	for _, row := range results.values(rows) {
+		line := []string{code(row)}
+		of := results.where(map[string]string{rows: row})
+		if columns == "" {
+			for _, number := range numbers {
+				text, err := of.text(number)
+				if err != nil {
+					return "", fmt.Errorf("%s: %w", row, err)
+				}
+				line = append(line, text)
+			}
+			lines = append(lines, line)
+			continue
+		}
+		for _, column := range results.values(columns) {
+			var texts []string
+			for _, number := range numbers {
+				text, err := of.where(map[string]string{columns: column}).text(number)
+				if err != nil {
+					return "", fmt.Errorf("%s, %s: %w", row, column, err)
+				}
+				texts = append(texts, text)
+			}
+			line = append(line, strings.Join(texts, ", "))
+		}
+		lines = append(lines, line)
+	}
+	return markdown(lines), nil
+}
+
+// code sets a word of the command line in the letters of code.
+func code(word string) string { return "`" + word + "`" }
+
+// markdown writes the lines of a table.
+func markdown(lines [][]string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
+	}
+	return b.String()
+}
+
+// values lists the values of a label, in the order of the results.
+func (r Results) values(label string) (list []string) {
+	for _, row := range r {
+		if !slices.Contains(list, row[label]) {
+			list = append(list, row[label])
+		}
+	}
+	return list
+}
+
+func name(number string) string {
+	name, _, _ := strings.Cut(number, ":")
+	return name
+}
+
+// text formats a number, given as NAME:FORMAT, of the one cell whose rows r
+// are, with its standard error. It is empty if the cell lacks the number.
+func (r Results) text(number string) (string, error) {
+	name, format, found := strings.Cut(number, ":")
+	if !found {
+		format = "%.2f"
+	}
+	if len(r) == 0 || r[0][name] == "" {
+		return "", nil
+	}
+	e, err := r.number(name)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf(format, e.Mean)
+	if !math.IsNaN(e.Error) {
+		text += " ± " + fmt.Sprintf(format, e.Error)
+	}
+	return strings.ReplaceAll(text, "-", "−"), nil
+}
+
+var placeholder = regexp.MustCompile(`\{[^}]*\}`)
+
+// PaperTable returns the table of the papers in Markdown, with the verdicts.
+func PaperTable(all map[string]Results) (string, error) {
+	lines := [][]string{
+		{"of", "shows", "command", "paper has", "here", "repeats?"},
+		slices.Repeat([]string{"---"}, 6),
+	}
+	for _, row := range Rows() {
+		here, err := row.here(all)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", row.Of, err)
+		}
+		verdict, err := row.Verdict(all)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", row.Of, err)
+		}
+		lines = append(lines, []string{row.Of, row.Shows, code(row.Command), row.Paper, here, verdict})
+	}
+	return markdown(lines), nil
+}
+
+// here returns the text of the row with its numbers.
+func (row Row) here(all map[string]Results) (string, error) {
+	var errs []error
+	text := placeholder.ReplaceAllStringFunc(row.Here, func(field string) string {
+		parts := strings.Split(strings.Trim(field, "{}"), "|")
+		if len(parts) != 4 {
+			errs = append(errs, fmt.Errorf("%s: four parts are wanted", field))
+			return field
+		}
+		of := all[parts[0]].where(labelsOf(parts[3]))
+		if len(of) == 0 {
+			errs = append(errs, fmt.Errorf("%s: no such cell", field))
+		}
+		number, err := of.text(parts[1] + ":" + parts[2])
+		errs = append(errs, err)
+		return number
+	})
+	return text, errors.Join(errs...)
+}
+
+// Verdict returns what the results say of the row.
+func (row Row) Verdict(all map[string]Results) (string, error) {
+	if row.Without != "" {
+		return "no verdict: " + row.Without, nil
+	}
+	if row.Test != "" {
+		return "yes, by a test", nil
+	}
+	for _, e := range row.Exact {
+		holds, err := e.holds(all)
+		if err != nil {
+			return "", err
+		}
+		if !holds {
+			return "no; not " + e.Text, nil
+		}
+	}
+	return Verdict(row.Claims, all)
+}
+
+// holds reports whether exact numbers have the order.
+func (e Exact) holds(all map[string]Results) (bool, error) {
+	rows := all[e.Results].where(e.Where)
+	if len(rows) < 2 {
+		return false, fmt.Errorf("%s: %d rows of %s", e.Text, len(rows), e.Results)
+	}
+	before := math.Inf(-1)
+	for _, row := range rows {
+		x, err := strconv.ParseFloat(row[e.Number], 64)
+		if err != nil {
+			return false, err
+		}
+		if e.Most == "" {
+			if x <= before {
+				return false, nil
+			}
+			before = x
+			continue
+		}
+		most, err := strconv.ParseFloat(row[e.Most], 64)
+		if err != nil {
+			return false, err
+		}
+		if x > most {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,87 @@
+package papers
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the blocks of the pages again")
+
+var docs = filepath.Join("..", "..", "..", "..", "docs")
+
+func stored(t *testing.T) map[string]Results {
+	t.Helper()
+	all, err := Read(filepath.Join(docs, "measured", "laboratory"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestPages: the tables and the verdicts of the pages are those of the stored
+// results.
+func TestPages(t *testing.T) {
+	all := stored(t)
+	for _, page := range []string{"measured", "reference"} {
+		path := filepath.Join(docs, page, "laboratory.md")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(block.FindAllString(string(text), -1)) == 0 {
+			t.Errorf("%s has no block of results", page)
+		}
+		want, err := Fill(string(text), all)
+		if err != nil {
+			t.Errorf("%s: %v", page, err)
+		}
+		if *update {
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if want != string(text) {
+			t.Errorf("%s says otherwise than the results (-page +results):\n%s", page, cmp.Diff(string(text), want))
+		}
+	}
+}
+
+// Each row has either claims or the reason why it has none, and a test that it
+// names exists.
+func TestRows(t *testing.T) {
+	for _, row := range Rows() {
+		reasons := 0
+		for _, given := range []bool{len(row.Claims) > 0, len(row.Exact) > 0, row.Test != "", row.Without != ""} {
+			if given {
+				reasons++
+			}
+		}
+		if reasons != 1 {
+			t.Errorf("%s, %s: %d kinds of reasons for the verdict", row.Of, row.Shows, reasons)
+		}
+		if row.Test == "" {
+			continue
+		}
+		folder, name, _ := strings.Cut(row.Test, " ")
+		paths, err := filepath.Glob(filepath.Join(docs, "..", folder, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || regexp.MustCompile(`(?m)^func `+name+`\(`).Match(text)
+		}
+		if !found {
+			t.Errorf("%s: no test %s in %s", row.Of, name, folder)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+// Package papers compares the papers' claims with stored results of the
+// laboratory. Each claim is that one number is below another. A verdict follows
+// from the claims of a row by one rule, and the pages of the documentation show
+// nothing else.
+package papers
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"infill/cmd/lab/internal/lab"
+)
+
+// Results are the stored results of an experiment, the rows of its results.csv:
+// fields by the names of their columns.
+type Results []map[string]string
+
+// Read reads the results in a folder, by the names of their files.
+func Read(folder string) (map[string]Results, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.csv"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s has no results: name a folder with files as learn-ising.csv", folder)
+	}
+	all := map[string]Results{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".csv")
+		all[name], err = parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return all, nil
+}
+
+func parse(text []byte) (Results, error) {
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) < 2 {
+		return nil, fmt.Errorf("%d lines: a header and results are wanted", len(rows))
+	}
+	var list Results
+	for _, row := range rows[1:] {
+		fields := map[string]string{}
+		for i, name := range rows[0] {
+			fields[name] = row[i]
+		}
+		list = append(list, fields)
+	}
+	return list, nil
+}
+
+// where returns the rows with all of the given values.
+func (r Results) where(labels map[string]string) Results {
+	return slices.DeleteFunc(slices.Clone(r), func(row map[string]string) bool {
+		for name, value := range labels {
+			if row[name] != value {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// An Estimate is a number of a cell, over its repetitions: chains, or
+// trainings with other random numbers.
+type Estimate struct {
+	Mean  float64
+	Error float64 // standard error; NaN if it is not known
+	Count int     // repetitions behind the error
+	// byRepeat has the value of each repetition that shares its data with the
+	// repetition of the same name in other cells.
+	byRepeat map[string]float64
+}
+
+// number returns the number of the one cell whose rows r are.
+func (r Results) number(name string) (Estimate, error) {
+	if len(r) == 0 {
+		return Estimate{}, fmt.Errorf("%s: no such cell", name)
+	}
+	e := Estimate{Error: math.NaN(), byRepeat: map[string]float64{}}
+	var values []float64
+	for _, row := range r {
+		x, err := strconv.ParseFloat(row[name], 64)
+		if err != nil {
+			return e, fmt.Errorf("%s: %q is not a number", name, row[name])
+		}
+		values = append(values, x)
+		e.byRepeat[row["repeat"]] = x
+	}
+	if len(e.byRepeat) != len(r) {
+		return e, fmt.Errorf("%s: %d rows are of %d repetitions: choose one cell", name, len(r), len(e.byRepeat))
+	}
+	e.Mean = stat.Mean(values, nil)
+	e.Count = len(values)
+	if e.Count > 1 {
+		e.Error = stat.StdErr(stat.StdDev(values, nil), float64(e.Count))
+		return e, nil
+	}
+	e.byRepeat = nil
+	own, err := strconv.ParseFloat(r[0][name+lab.ErrorSuffix], 64)
+	if err != nil {
+		return e, nil // the cell knows no error
+	}
+	e.Error = own
+	e.Count, err = strconv.Atoi(r[0][lab.ChainsColumn])
+	return e, err
+}
+
+// A Difference is one estimate less another, with its 95 % interval.
+type Difference struct {
+	Mean, Low, High float64
+	Count           int // repetitions; 0 if no interval is known
+}
+
+// less returns e less other. Repetitions that share their data are compared in
+// pairs, others by Welch's interval.
+func (e Estimate) less(other Estimate) Difference {
+	d := Difference{Mean: e.Mean - other.Mean}
+	var standardError, freedom float64
+	if e.byRepeat != nil && other.byRepeat != nil {
+		var pairs []float64
+		for repeat, x := range e.byRepeat {
+			y, both := other.byRepeat[repeat]
+			if both {
+				pairs = append(pairs, x-y)
+			}
+		}
+		d.Count = len(pairs)
+		freedom = float64(d.Count - 1)
+		standardError = stat.StdErr(stat.StdDev(pairs, nil), float64(d.Count))
+	} else {
+		d.Count = min(e.Count, other.Count)
+		a := e.Error * e.Error
+		b := other.Error * other.Error
+		standardError = math.Sqrt(a + b)
+		freedom = (a + b) * (a + b) / (a*a/float64(e.Count-1) + b*b/float64(other.Count-1))
+	}
+	if math.IsNaN(standardError) || d.Count < 2 {
+		return Difference{Mean: d.Mean}
+	}
+	half := 0.0 // if all repetitions differ by the same
+	if standardError > 0 {
+		half = standardError * distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.975)
+	}
+	d.Low = d.Mean - half
+	d.High = d.Mean + half
+	return d
+}
