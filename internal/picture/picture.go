@@ -13,14 +13,17 @@ import (
 )
 
 // colours can be told apart by people who see no red or no green (Okabe and Ito,
-// 2008).
-var colours = []color.RGBA{
-	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255},
-	{86, 180, 233, 255}, {0, 0, 0, 255},
+// 2008, without their yellow).
+var colours = [Colours]color.RGBA{
+	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
+	{86, 180, 233, 255}, {230, 159, 0, 255},
 }
 
+// Colours is the number of different colours of a plot.
+const Colours = 7
+
 // Colour returns the i-th colour of a plot.
-func Colour(i int) color.RGBA { return colours[i%len(colours)] }
+func Colour(i int) color.RGBA { return colours[i%Colours] }
 
 // SVG draws a plot on a white page. The legend is to the right of the frame,
 // where it hides nothing.

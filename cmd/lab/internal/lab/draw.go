@@ -1,10 +1,8 @@
 package lab
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
-	"image/color"
 	"math"
 	"slices"
 	"strconv"
@@ -15,8 +13,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"infill/internal/picture"
 )
 
 // drawings maps names of files to plots.
@@ -147,13 +145,6 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// colours can be told apart by colour-blind readers, too (Okabe and Ito 2008,
-// without their yellow).
-var colours = []color.RGBA{
-	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
-	{86, 180, 233, 255}, {230, 159, 0, 255},
-}
-
 // fewPoints is the largest number of points of a line that are marked.
 const fewPoints = 20
 
@@ -172,8 +163,8 @@ func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		path.Color = colours[i%len(colours)]
-		path.Dashes = plotutil.Dashes(i / len(colours))
+		path.Color = picture.Colour(i)
+		path.Dashes = plotutil.Dashes(i / picture.Colours)
 		path.Width = vg.Points(1.4)
 		points.Color = path.Color
 		points.Shape = plotutil.Shape(i)
@@ -189,23 +180,4 @@ func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
 		return nil, nil
 	}
 	return p, nil
-}
-
-// svg draws a plot. The legend is to the right of the frame, where it hides no
-// line.
-func svg(p *plot.Plot) ([]byte, error) {
-	const width, height, margin = 16 * vg.Centimeter, 11 * vg.Centimeter, vg.Centimeter / 3
-	legend := p.Legend
-	size := legend.Rectangle(draw.Canvas{}).Size()
-	canvas := vgsvg.New(width+size.X+3*margin, max(height, size.Y)+2*margin)
-	c := draw.New(canvas)
-	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path()) // the page around the picture may be dark
-	frame := *p
-	frame.Legend = plot.NewLegend()
-	frame.Draw(draw.Crop(c, margin, -size.X-2*margin, margin, -margin))
-	legend.Draw(draw.Crop(c, width+2*margin, 0, 0, -margin))
-	var b bytes.Buffer
-	_, err := canvas.WriteTo(&b)
-	return b.Bytes(), err
 }

@@ -19,6 +19,7 @@ import (
 
 	"infill/internal/logmath"
 	"infill/internal/object"
+	"infill/internal/picture"
 )
 
 // StudyReport holds the results of a study.
@@ -238,7 +239,7 @@ func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	}
 	list, failed := r.draw()
 	for _, name := range slices.Sorted(maps.Keys(list)) {
-		content, failed := svg(list[name])
+		content, failed := picture.SVG(list[name])
 		write(name+".svg", content, failed)
 	}
 	return paths, errors.Join(err, failed)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/vg"
+
+	"infill/internal/picture"
 )
 
 // TestWrite: the folder holds what the report says, whole, and without times
@@ -156,11 +158,11 @@ func TestDraw(t *testing.T) {
 	}
 	list := must(r.draw())(t)
 	for _, name := range []string{"log-rmse", "acceptance-by-proposed"} {
-		picture := string(must(svg(list[name]))(t))
-		size := regexp.MustCompile(`<svg width="([0-9.]+)pt" height="([0-9.]+)pt"`).FindStringSubmatch(picture)
+		drawn := string(must(picture.SVG(list[name]))(t))
+		size := regexp.MustCompile(`<svg width="([0-9.]+)pt" height="([0-9.]+)pt"`).FindStringSubmatch(drawn)
 		width, height := must(strconv.ParseFloat(size[1], 64))(t), must(strconv.ParseFloat(size[2], 64))(t)
 		beside := 0
-		for _, text := range drawnText.FindAllStringSubmatch(picture, -1) {
+		for _, text := range drawnText.FindAllStringSubmatch(drawn, -1) {
 			x, y := must(strconv.ParseFloat(text[1], 64))(t), -must(strconv.ParseFloat(text[2], 64))(t)
 			w := list[name].Legend.TextStyle.Width(text[3]).Points()
 			if names[text[3]] && x > 16*vg.Centimeter.Points() {
@@ -173,7 +175,7 @@ func TestDraw(t *testing.T) {
 			}
 		}
 		looks := map[string]bool{}
-		for _, style := range regexp.MustCompile(`stroke:[^"]*stroke-width:1.4[^"]*`).FindAllString(picture, -1) {
+		for _, style := range regexp.MustCompile(`stroke:[^"]*stroke-width:1.4[^"]*`).FindAllString(drawn, -1) {
 			looks[style] = true
 		}
 		if lines := name != "ess"; lines && (beside != 20 || len(looks) != 20) {
