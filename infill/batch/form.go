@@ -75,12 +75,27 @@ func (f File) resolve(what string) (File, error) {
 	if f.Form == "" {
 		f.Form = suffixes[filepath.Ext(name)]
 	}
-	if !slices.Contains(Forms(), f.Form) {
-		return f, &infill.OptionError{Option: map[string]string{"input": "from", "output": "to"}[what],
-			Reason: fmt.Sprintf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
-				"or .txt (also with .gz or .zst), or name the form", f.Path, what)}
+	if slices.Contains(Forms(), f.Form) {
+		return f, nil
 	}
-	return f, nil
+	wrong := &infill.OptionError{Option: map[string]string{"input": "from", "output": "to"}[what],
+		Reason: fmt.Sprintf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
+			"or .txt (also with .gz or .zst), or name the form", f.Path, what)}
+	if filepath.Ext(name) == ".parquet" {
+		wrong.Reason = f.Path + ": Parquet is not read or written: take JSON lines, which pandas makes: " +
+			parquet(f.Path, what)
+	}
+	return f, wrong
+}
+
+// parquet returns the line of Python that makes JSON lines of a Parquet file, or
+// the other way round for an output.
+func parquet(path, what string) string {
+	lines := strings.TrimSuffix(path, filepath.Ext(path)) + ".jsonl"
+	if what == "input" {
+		return fmt.Sprintf("pandas.read_parquet(%q).to_json(%q, orient='records', lines=True)", path, lines)
+	}
+	return fmt.Sprintf("pandas.read_json(%q, lines=True).to_parquet(%q)", lines, path)
 }
 
 // followed returns the path that the symbolic link at path leads to, or path
