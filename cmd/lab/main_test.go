@@ -90,11 +90,12 @@ var sentences = filepath.Join("internal", "lab", "testdata", "sentences.txt")
 // One line says what is wrong and what would do.
 func TestBadInput(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                                   "lab: no target: name one, as in lab ising, or give --preset: see --help",
-		"arm":                                "lab: no experiment: name one, as in lab arm toy",
-		"--preset dlp-figure-11":             `lab: --preset: "dlp-figure-11" is not one of dlp-figure-1, `,
-		"--preset dlp-figure-5":              `lab: --preset: dlp-figure-5 has a command of its own: lab learn ising`,
-		"--preset arm-table-4":               "lab: --preset: arm-table-4 has a command of its own: lab arm vae --structures halves",
+		"":                       "lab: no target: name one, as in lab ising, or give --preset: see --help",
+		"arm":                    "lab: no experiment: name one, as in lab arm toy",
+		"--preset dlp-figure-11": `lab: --preset: "dlp-figure-11" is not one of dlp-figure-1, `,
+		"--preset dlp-figure-5":  `lab: --preset: dlp-figure-5 has a command of its own: lab learn ising`,
+		"--preset arm-table-4": "lab: --preset: arm-table-4 has a command of its own: lab arm vae " +
+			"--structures halves",
 		"--preset dlp-toy --steps -1":        `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
 		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
 		"text --template plain":              "lab: --template: no blank in the template",
@@ -189,8 +190,10 @@ func TestVerdicts(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "measured", "laboratory")
 	out, messages, code := runLab(t.Context(), "verdicts --results "+folder)
 	for _, want := range []string{
-		"DLP appendix D, no term in α: hardly accepted: yes\n    acceptance without it below: holds; acceptance differs by -0.",
-		"16 repetitions)\n", "DLP algorithms 1, 2, DULA, DMALA: yes, by a test\n", "\nDLP figure 3, log RMSE, 5 × 5 Ising: ",
+		"DLP appendix D, no term in α: hardly accepted: yes\n    acceptance without it below: holds; acceptance " +
+			"differs by -0.",
+		"16 repetitions)\n", "DLP algorithms 1, 2, DULA, DMALA: yes, by a test\n",
+		"\nDLP figure 3, log RMSE, 5 × 5 Ising: ",
 	} {
 		if code != 0 || messages != "" || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, %q, no %q in:\n%s", code, messages, want, out)

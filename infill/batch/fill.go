@@ -333,15 +333,16 @@ func Table(result *infill.Result) (lines []object.Object, err error) {
 		return nil, err
 	}
 	names := resultColumns()
-	entropy := entropies(result)
 	for n, words := range blanks {
 		var line object.Object
 		for i, name := range names {
 			line = append(line, object.Field{Key: name, Value: object.Quote(cells[n][i])})
 		}
 		for i, word := range words {
-			line = append(line, object.Field{Key: blankName(i), Value: object.Quote(word)},
-				object.Field{Key: entropyName(i), Value: object.Quote(entropy[i])})
+			line = append(line, object.Field{Key: blankName(i), Value: object.Quote(word)})
+		}
+		for i, bits := range entropies(result) {
+			line = append(line, object.Field{Key: entropyName(i), Value: object.Quote(bits)})
 		}
 		lines = append(lines, line)
 	}

@@ -145,8 +145,10 @@ func (t *writer) table(b *bytes.Buffer, r *rows) error {
 		if r.Blanks != nil {
 			for i, word := range r.Blanks[n] {
 				cell[blankName(i)] = word
-				cell[entropyName(i)] = r.Entropies[i]
 			}
+		}
+		for i, bits := range r.Entropies {
+			cell[entropyName(i)] = bits
 		}
 		line := make([]string, len(t.columns))
 		for i, name := range t.columns {

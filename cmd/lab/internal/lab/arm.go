@@ -43,8 +43,9 @@ or one of the laboratory's with few states; with three categories and more ARM i
 				"gradient over the slots, in standard errors: unbiased estimators stay below about 4"},
 			{name: "variance", format: "%.4g",
 				definition: fmt.Sprintf("of one estimate of %d evaluations, summed over the slots", *evaluations)},
-			{name: "by-draw", format: "%.4g", definition: "variance times the draws of an estimate: that of one draw, where " +
-				"draws do not share a baseline as those of leave-one-out"},
+			{name: "by-draw", format: "%.4g",
+				definition: "variance times the draws of an estimate: that of one draw, where " +
+					"draws do not share a baseline as those of leave-one-out"},
 			{name: "ratio", format: "%.4g", definition: "standard deviation as a fraction of the gradient's length"},
 			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
 		})

@@ -225,7 +225,8 @@ func Rows() []Row {
 				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=gwg}",
 			Claims: join(figure4.below("", dmala4, dula, "gwg", gibbs1), figure4.below("", dula, "gwg", gibbs1))},
 		{Of: "the same", Shows: "on a machine that has learned images", Command: "rbm --data digits --hidden 500 " +
-			"--learning-rate 0.001 --chains 100 --steps 300 --warm-up 0 --samplers rbm-gibbs," + gibbs1 + ",gwg," + dula +
+			"--learning-rate 0.001 --chains 100 --steps 300 --warm-up 0 --samplers " +
+			"rbm-gibbs," + gibbs1 + ",gwg," + dula +
 			"," + dmala4, Paper: "the same, on MNIST", Here: "{dlp-figure-4-digits|log-mmd-at-steps|%.2f|sampler=" +
 			dmala4 + "}, {dlp-figure-4-digits|log-mmd-at-steps|%.2f|sampler=" + dula + "}; GWG " +
 			"{dlp-figure-4-digits|log-mmd-at-steps|%.2f|sampler=gwg}",
@@ -235,7 +236,8 @@ func Rows() []Row {
 				"model)", Claims: learned},
 		{Of: "DLP figures 6, 10, table 3", Shows: "text infilling", Command: "infill eval --preset dlp",
 			Paper: "more diverse at equal quality", Here: "self-BLEU falls in the paper's order, but the start of " +
-				"the chains has the least ([why](../measured/evaluation.md#what-it-says)), about an hour on two cores; " +
+				"the chains has the least ([why](../measured/evaluation.md#what-it-says)), about an hour on two " +
+				"cores; " +
 				"on BERT-base: `infill models pull google-bert/bert-base-uncased`, `-m google-bert/bert-base-uncased`",
 			Without: "the intervals of 20 sentences overlap"},
 		{Of: "DLP figure 7", Shows: "other couplings", Command: "--preset dlp-figure-7", Paper: "DMALA leads at all",
@@ -260,9 +262,11 @@ func Rows() []Row {
 				images.above("", dula, gibbs1))},
 		{Of: "DLP table 2", Shows: "binary Bayesian networks", Command: "networks --data diabetes,election --repeats 5",
 			Paper: "DMALA, DULA ≫ GWG > Gibbs",
-			Here:  "[table](../measured/laboratory.md#binary-bayesian-networks)", Claims: posteriors("", "diabetes", "election", "breast-cancer")},
-		{Of: "the same", Shows: "inputs from 0 to 1, as the paper's", Command: "networks --inputs unit --data diabetes,election --repeats 5",
-			Paper: "the same", Here: "[table](../measured/laboratory.md#binary-bayesian-networks)",
+			Here:  "[table](../measured/laboratory.md#binary-bayesian-networks)", Claims: posteriors("", "diabetes",
+				"election", "breast-cancer")},
+		{Of: "the same", Shows: "inputs from 0 to 1, as the paper's",
+			Command: "networks --inputs unit --data diabetes,election --repeats 5",
+			Paper:   "the same", Here: "[table](../measured/laboratory.md#binary-bayesian-networks)",
 			Claims: posteriors("-unit", "diabetes", "election")},
 		{Of: "DLP table 4", Shows: "batches of the gradient", Command: "networks --data diabetes,election --repeats 5",
 			Paper: "larger batches are better",
@@ -288,10 +292,12 @@ func Rows() []Row {
 			Paper:  "GWG ahead of Gibbs and Hamming ball, by steps",
 			Here:   "[table](../measured/laboratory.md#hidden-chains)",
 			Claims: hidden.below("", "gwg", "gibbs", "gibbs-x:block=2", hb)},
-		{Of: "GWG, Ising learning", Shows: "lattice", Command: "learn ising --repeats 5", Paper: "GWG better than Gibbs",
-			Here: "as figure 5", Claims: lattice},
-		{Of: "GWG, Ising learning", Shows: "random graph", Command: "learn ising --graph random --steps 1,5 --repeats 5",
-			Paper: "GWG better than Gibbs", Here: "[table](../measured/laboratory.md#learning-an-ising-model)",
+		{Of: "GWG, Ising learning", Shows: "lattice", Command: "learn ising --repeats 5",
+			Paper: "GWG better than Gibbs",
+			Here:  "as figure 5", Claims: lattice},
+		{Of: "GWG, Ising learning", Shows: "random graph",
+			Command: "learn ising --graph random --steps 1,5 --repeats 5",
+			Paper:   "GWG better than Gibbs", Here: "[table](../measured/laboratory.md#learning-an-ising-model)",
 			Claims: join(graph.below("steps=1", "gwg", "gibbs"), graph.below("steps=5", "gwg", "gibbs"))},
 		{Of: "GWG, contacts", Shows: "Potts model of proteins", Command: "learn contacts --repeats 5",
 			Paper: "GWG finds more contacts than Gibbs", Here: "[table](../measured/laboratory.md#contacts)",
@@ -312,8 +318,9 @@ func Rows() []Row {
 		{Of: "ARM, proposition", Shows: "variance below that of AR with any constant baseline",
 			Command: "arm gradients --repeats 5", Paper: "guaranteed",
 			Here: "of a draw: [ARM](../measured/laboratory.md#arm)", Claims: draws},
-		{Of: "the same", Shows: "at equal evaluations", Command: "arm gradients --repeats 5", Paper: "a draw of ARM takes two",
-			Here: "two draws of AR have the mean of all estimates before as their baseline", Claims: variances},
+		{Of: "the same", Shows: "at equal evaluations", Command: "arm gradients --repeats 5",
+			Paper: "a draw of ARM takes two",
+			Here:  "two draws of AR have the mean of all estimates before as their baseline", Claims: variances},
 		{Of: "ARM, example, figures 2, 3", Shows: "gradient and probability over steps", Command: "arm toy",
 			Paper: "ARM follows the exact gradient, REINFORCE does not", Here: "[ARM](../measured/laboratory.md#arm)",
 			Claims: ascents},
@@ -325,8 +332,9 @@ func Rows() []Row {
 			Here: "ARM {arm-vae-halves|nll|%.2f|estimator=arm} nats, straight-through " +
 				"{arm-vae-halves|nll|%.2f|estimator=straight-through}; annealed ST and DARN are not built",
 			Claims: halves.below("structure=halves", "arm", "reinforce", "muprop", "straight-through", "st-gumbel")},
-		{Of: "ARM, multiple layers", Shows: "gradient through two layers", Command: "arm vae --structures two-layers --repeats 5",
-			Paper: "ARM best on Omniglot", Here: "as tables 2, 3",
+		{Of: "ARM, multiple layers", Shows: "gradient through two layers",
+			Command: "arm vae --structures two-layers --repeats 5",
+			Paper:   "ARM best on Omniglot", Here: "as tables 2, 3",
 			Claims: vae.below("structure=two-layers", "arm", others...)},
 		{Of: "ARM, future work", Shows: "categories", Command: "arm gradients --target potts:size=2x2", Paper: "none",
 			Here: "unbiased", Test: "cmd/lab/internal/lab TestEstimators"},
