@@ -1,13 +1,21 @@
-"""Texts a second of `infill run` and of Python, on the same weights, texts and cores, in turns.
+"""`infill` beside Python, on the same weights, texts and cores, in turns: the tables of speed.md.
 
-    pip install torch transformers
-    taskset -c 0 python compare.py INFILL BUNDLE [TEXTS] [ROUNDS] > compare.txt
+    pip install torch 'transformers<5' minicons
+    taskset -c 0 python compare.py fills INFILL BUNDLE [TEXTS] [ROUNDS]
+    taskset -c 0 python compare.py scores INFILL BUNDLE [TEXTS] [ROUNDS]
+    taskset -c 0 python compare.py start INFILL BUNDLE [ROUNDS]
+    taskset -c 0 python compare.py together INFILL BUNDLE [TEXTS] [ROUNDS]
 
 INFILL is the program, BUNDLE the folder of the model (`infill models list --format json` tells it after the first fill). taskset pins all of them to
-one core. One blank a text; each gives the five likeliest tokens with their probabilities. Python has three ways: transformers' fill-mask pipeline
-in batches, and a loop written by hand, which sorts the texts by length and asks the head of the model at the blanks only, in float32 and in bf16.
-The time of infill has the start of its process in it, that of the others has not. A way that takes long fills the first quarter of the texts.
-Beside the time on the clock stands processor time, which other work on the machine changes less.
+one core. Beside the time on the clock stands processor time, which other work on the machine changes less. The time of infill has the start of its
+process in it, that of Python only in `start`.
+
+fills: one blank a text; each gives the five likeliest tokens with their probabilities. Python has three ways: transformers' fill-mask pipeline in
+batches, which fills the first quarter of the texts, and a loop written by hand, in float32 and in bf16. The loop sorts the texts by length and asks
+the head of the model at the blanks only.
+scores: the pseudo-log-likelihood of each text (within_word_l2r), by minicons in batches of the best size.
+start: a fresh process, up to the first fill of "he had [MASK] me".
+together: `infill run` with many texts at once, and one after the other (--jobs 1).
 """
 
 import json
@@ -56,44 +64,97 @@ def by_hand(model, tokenizer, lines, batch=64):
     return answers
 
 
-def main():
-    program, bundle = sys.argv[1:3]
-    count, rounds = (int(a) for a in (sys.argv[3:] + ["2000", "5"])[:2])
-    cores = len(os.sched_getaffinity(0))
-    torch.set_num_threads(cores)
-    transformers.logging.set_verbosity_error()
-    lines = list(texts(count))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(bundle)
-    models = {t: transformers.BertForMaskedLM.from_pretrained(bundle, torch_dtype=t).eval() for t in BY_HAND.values()}
-    pipe = transformers.pipeline("fill-mask", model=models[torch.float32], tokenizer=tokenizer, top_k=5, device="cpu")
-    few = lines[: count // 4]
-    ways = {f"pipeline, batch {b}": (few, lambda b=b: pipe(few, batch_size=b)) for b in BATCHES}
-    ways |= {n: (lines, lambda t=t: by_hand(models[t], tokenizer, lines)) for n, t in BY_HAND.items()}
-    clock, processor = {n: [] for n in [*ways, "infill"]}, {n: [] for n in [*ways, "infill"]}
-    answers = {}
-    with tempfile.TemporaryDirectory() as folder:
-        source, out = os.path.join(folder, "texts.txt"), os.path.join(folder, "fills.jsonl")
-        with open(source, "w") as file:
-            file.write("\n".join(lines) + "\n")
-        command = [program, "run", source, "-o", out, "-m", bundle, "--overwrite", "-q", "--device", "cpu", "--threads", str(cores)]
-        ways["infill"] = lines, lambda: subprocess.run(command, check=True)
-        for _ in range(rounds):
-            for name, (asked, way) in ways.items():
-                start, used = time.perf_counter(), spent()
-                with torch.inference_mode():
-                    answers[name] = way()
-                clock[name].append((time.perf_counter() - start) / len(asked))
-                processor[name].append((spent() - used) / len(asked))
-        with open(out) as file:
-            first = [json.loads(line)["fills"][0]["values"][0].lower() for line in file]
-    print(f"transformers {transformers.__version__}, torch {torch.__version__}, {cores} cores, {count} texts, {rounds} rounds in turns; ± is one standard error")
-    for name in BY_HAND:
-        print(f"likeliest fill of infill and {name} alike: {sum(a == b[0][0] for a, b in zip(first, answers[name]))} of {count}")
+def measured(ways, rounds, sizes):
+    """Run each way in turn, and print its rates and their ratios to infill's. A size is a number of texts."""
+    clock, processor = {n: [] for n in ways}, {n: [] for n in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            start, used = time.perf_counter(), spent()
+            with torch.inference_mode():
+                way()
+            clock[name].append((time.perf_counter() - start) / sizes[name])
+            processor[name].append((spent() - used) / sizes[name])
     for what, seconds in {"on the clock": clock, "of processor time": processor}.items():
         for name in ways:
             rate = [1 / s for s in seconds[name]]
             ratio = [i / s for i, s in zip(seconds["infill"], seconds[name])]
-            print(f"{name}: {mean(rate):.1f} ± {stdev(rate) / rounds**0.5:.1f} texts a second {what}, {mean(ratio):.2f} ± {stdev(ratio) / rounds**0.5:.2f} × infill")
+            print(f"{name}: {mean(rate):.4g} ± {stdev(rate) / rounds**0.5:.2g} a second {what}, {mean(ratio):.2f} ± {stdev(ratio) / rounds**0.5:.2f} × infill")
+
+
+def runs(program, bundle, folder, lines, *options):
+    """Return a function that fills the lines by `infill run`."""
+    source = os.path.join(folder, "texts.txt")
+    with open(source, "w") as file:
+        file.write("\n".join(lines) + "\n")
+    threads = str(len(os.sched_getaffinity(0)))
+    command = [program, "run", source, "-o", os.path.join(folder, "fills.jsonl"), "-m", bundle, "--overwrite", "-q", "--device", "cpu"]
+    return lambda: subprocess.run([*command, "--threads", threads, *options], check=True)
+
+
+def fills(program, bundle, folder, count, rounds):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bundle)
+    models = {t: transformers.BertForMaskedLM.from_pretrained(bundle, torch_dtype=t).eval() for t in BY_HAND.values()}
+    pipe = transformers.pipeline("fill-mask", model=models[torch.float32], tokenizer=tokenizer, top_k=5, device="cpu")
+    lines, answers = list(texts(count)), {}
+    few = lines[: count // 4]
+    ways = {f"pipeline, batch {b}": lambda b=b: pipe(few, batch_size=b) for b in BATCHES}
+    sizes = {n: len(few) for n in ways}
+    for name, kind in BY_HAND.items():
+        ways[name] = lambda name=name, kind=kind: answers.update({name: by_hand(models[kind], tokenizer, lines)})
+    ways["infill"] = runs(program, bundle, folder, lines)
+    measured(ways, rounds, {n: sizes.get(n, count) for n in ways})
+    with open(os.path.join(folder, "fills.jsonl")) as file:
+        first = [json.loads(line)["fills"][0]["values"][0].lower() for line in file]
+    for name in BY_HAND:
+        print(f"likeliest fill of infill and {name} alike: {sum(a == b[0][0] for a, b in zip(first, answers[name]))} of {count}")
+
+
+def scores(program, bundle, folder, count, rounds):
+    from minicons import scorer
+
+    model = scorer.MaskedLMScorer(bundle, "cpu")
+    lines = [t.replace("[MASK]", "one") for t in texts(count)]
+    source = os.path.join(folder, "texts.txt")
+    with open(source, "w") as file:
+        file.write("\n".join(lines) + "\n")
+
+    def batched(size):
+        return [s for at in range(0, count, size) for s in model.token_score(lines[at : at + size], PLL_metric="within_word_l2r")]
+
+    ways = {f"minicons, batch {b}": lambda b=b: batched(b) for b in (1, 8, 32)}
+    command = [program, "score", source, "-m", bundle, "-q", "--device", "cpu", "--threads", str(len(os.sched_getaffinity(0))), "--format", "csv"]
+    ways["infill"] = lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    measured(ways, rounds, {n: count for n in ways})
+
+
+def start(program, bundle, _folder, rounds):
+    code = f"import transformers; transformers.pipeline('fill-mask', model={bundle!r}, device='cpu')('he had [MASK] me')"
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    ways = {
+        "pipeline": lambda: subprocess.run([sys.executable, "-c", code], **quiet),
+        "infill": lambda: subprocess.run([program, "-m", bundle, "--device", "cpu", "he had [MASK] me"], **quiet),
+    }
+    measured(ways, rounds, {n: 1 for n in ways})
+
+
+def together(program, bundle, folder, count, rounds):
+    lines = list(texts(count))
+    ways = {"one after the other": runs(program, bundle, folder, lines, "--jobs", "1"), "infill": runs(program, bundle, folder, lines)}
+    measured(ways, rounds, {n: count for n in ways})
+
+
+def main():
+    part, program, bundle = sys.argv[1:4]
+    numbers = [int(a) for a in sys.argv[4:]]
+    cores = len(os.sched_getaffinity(0))
+    torch.set_num_threads(cores)
+    transformers.logging.set_verbosity_error()
+    defaults = {"fills": (fills, [2000, 5]), "scores": (scores, [200, 5]), "start": (start, [10]), "together": (together, [300, 5])}
+    do, usual = defaults[part]
+    numbers += usual[len(numbers) :]
+    print(f"{part}: transformers {transformers.__version__}, torch {torch.__version__}, {cores} cores, {numbers}; ± is one standard error of the rounds")
+    with tempfile.TemporaryDirectory() as folder:
+        do(program, bundle, folder, *numbers)
 
 
 main()
