@@ -3,18 +3,16 @@
     pip install torch 'transformers<5' minicons
     taskset -c 0 python compare.py fills INFILL BUNDLE [TEXTS] [ROUNDS]
     taskset -c 0 python compare.py scores INFILL BUNDLE [TEXTS] [ROUNDS]
-    taskset -c 0 python compare.py start INFILL BUNDLE [ROUNDS]
     taskset -c 0 python compare.py together INFILL BUNDLE [TEXTS] [ROUNDS]
 
 INFILL is the program, BUNDLE the folder of the model (`infill models list --format json` tells it after the first fill). taskset pins all of them to
 one core. Beside the time on the clock stands processor time, which other work on the machine changes less. The time of infill has the start of its
-process in it, that of Python only in `start`.
+process in it, that of Python has not.
 
 fills: one blank a text; each gives the five likeliest tokens with their probabilities. Python has three ways: transformers' fill-mask pipeline in
 batches, which fills the first quarter of the texts, and a loop written by hand, in float32 and in bf16. The loop sorts the texts by length and asks
 the head of the model at the blanks only.
 scores: the pseudo-log-likelihood of each text (within_word_l2r), by minicons in batches of the best size.
-start: a fresh process, up to the first fill of "he had [MASK] me".
 together: `infill run` with many texts at once, and one after the other (--jobs 1).
 """
 
@@ -127,16 +125,6 @@ def scores(program, bundle, folder, count, rounds):
     measured(ways, rounds, {n: count for n in ways})
 
 
-def start(program, bundle, _folder, rounds):
-    code = f"import transformers; transformers.pipeline('fill-mask', model={bundle!r}, device='cpu')('he had [MASK] me')"
-    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    ways = {
-        "pipeline": lambda: subprocess.run([sys.executable, "-c", code], **quiet),
-        "infill": lambda: subprocess.run([program, "-m", bundle, "--device", "cpu", "he had [MASK] me"], **quiet),
-    }
-    measured(ways, rounds, {n: 1 for n in ways})
-
-
 def together(program, bundle, folder, count, rounds):
     lines = list(texts(count))
     ways = {"one after the other": runs(program, bundle, folder, lines, "--jobs", "1"), "infill": runs(program, bundle, folder, lines)}
@@ -149,7 +137,7 @@ def main():
     cores = len(os.sched_getaffinity(0))
     torch.set_num_threads(cores)
     transformers.logging.set_verbosity_error()
-    defaults = {"fills": (fills, [2000, 5]), "scores": (scores, [200, 5]), "start": (start, [10]), "together": (together, [300, 5])}
+    defaults = {"fills": (fills, [2000, 5]), "scores": (scores, [200, 5]), "together": (together, [300, 5])}
     do, usual = defaults[part]
     numbers += usual[len(numbers) :]
     print(f"{part}: transformers {transformers.__version__}, torch {torch.__version__}, {cores} cores, {numbers}; ± is one standard error of the rounds")
