@@ -729,6 +729,10 @@ func (w *Words) UnmarshalText(text []byte) error {
 		*w = nil
 		return nil
 	}
+	err := plainWords(string(text))
+	if err != nil {
+		return err
+	}
 	words, err := splitWords(string(text))
 	if err != nil {
 		return errWords
@@ -759,6 +763,10 @@ var errLists = errors.New("a list of all words that each blank, or that one may 
 
 // UnmarshalText reads lists of words as in "red,blue" or "1=red,dark blue 2=sky".
 func (l *Lists) UnmarshalText(text []byte) error {
+	err := plainWords(string(text))
+	if err != nil {
+		return err
+	}
 	read, ok := readLists(string(text))
 	return l.take(read, ok)
 }
@@ -957,6 +965,23 @@ func trimmed(values []string) (list []string, ok bool) {
 	return list, list != nil && !slices.Contains(list, "")
 }
 
+var (
+	fileInText = regexp.MustCompile(`(^|[=,])\s*@[^,\s]`)
+	jsonInText = regexp.MustCompile(`(^|[=,])\s*[{\[]\s*"`)
+)
+
+// plainWords returns an error for a list as text, of a cell or of JSON, that
+// means a file or is JSON itself. Taken as words, it would fill such text in.
+func plainWords(text string) error {
+	switch {
+	case fileInText.MatchString(text):
+		return errors.New("a list of words: only the command line reads files after an @; quotes make it a word")
+	case jsonInText.MatchString(text):
+		return errors.New("a list of words, as in red,dark blue: JSON takes its own lists, and a cell none")
+	}
+	return nil
+}
+
 // splitWords cuts a text at its commas. A comma inside quotes does not cut.
 func splitWords(text string) ([]string, error) {
 	if !strings.Contains(text, `"`) {
@@ -973,7 +998,7 @@ func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		quoted[i] = word
-		if strings.ContainsAny(word, `",`) {
+		if strings.ContainsAny(word, `",`) || strings.HasPrefix(word, "@") {
 			quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
 		}
 	}

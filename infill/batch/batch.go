@@ -257,6 +257,10 @@ func merge(ctx context.Context, output string) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	if made == nil && count == 0 {
+		return nil, exists("%s is there, and neither %s nor parts of a run beside it: it may be no output of a run", output,
+			receiptOf(output))
+	}
 	done := &Summary{Output: output, Done: true}
 	if made != nil {
 		done.Rejected = made.Rejected
@@ -264,7 +268,7 @@ func merge(ctx context.Context, output string) (*Summary, error) {
 	if count == 0 {
 		return done, nil
 	}
-	settings, err := settingsOf(output, count)
+	settings, err := settingsOf(pathOf(output, Shard{1, count}))
 	if err != nil {
 		return nil, err
 	}
@@ -300,6 +304,10 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 	if count > 0 && count != now.Part.Count {
 		return nil, exists("%s holds a run in %d parts, and not in %d: remove it, or choose another output",
 			folderOf(output), count, now.Part.Count)
+	}
+	err = unlikeOthers(output, now)
+	if err != nil {
+		return nil, err
 	}
 	p := part{sum: new(Summary)}
 	lines, err := journal.Open(pathOf(output, now.Part),
@@ -337,6 +345,26 @@ func (j Job) part(ctx context.Context, now *head, output string) (_ *Summary, er
 		return p.sum, err
 	}
 	return p.sum, j.work(ctx, &p, lines)
+}
+
+// unlikeOthers returns an error if another part of the run was begun with other
+// settings, so that a wrong part is no hour's work before the merge refuses it.
+func unlikeOthers(output string, now *head) error {
+	for i := range now.Part.Count {
+		path := pathOf(output, Shard{i + 1, now.Part.Count})
+		if i+1 == now.Part.Index {
+			continue
+		}
+		there, err := settingsOf(path)
+		if err != nil {
+			continue // it is not there, or its process is just beginning
+		}
+		err = journal.CheckUnchanged(path, there, now.Settings)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mayGoOn returns an error if a part was begun with other settings, or is not

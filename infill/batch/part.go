@@ -357,10 +357,9 @@ func publish(output, made, rejects string, h *head, s *Summary) error {
 	return os.Rename(made, output)
 }
 
-// settingsOf returns the settings of the parts of a run.
-func settingsOf(output string, count int) (settings map[string]string, err error) {
+// settingsOf returns the settings of the part at path.
+func settingsOf(path string) (settings map[string]string, err error) {
 	p := part{sum: new(Summary)}
-	path := pathOf(output, Shard{1, count})
 	err = journal.Follow(path, 0, func(line []byte) error {
 		_, err := p.read(line)
 		if err != nil {

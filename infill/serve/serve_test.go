@@ -447,10 +447,10 @@ func TestNoFiles(t *testing.T) {
 		body, text string
 		has        bool
 	}{
-		{`{"template": "he had [MASK] me", "ban": "@FILE"}`, "he had told me", true},
+		{`{"template": "he had [MASK] me", "ban": "@FILE"}`, "only the command line reads files", true},
 		{`{"template": "he had [MASK] me", "ban": ["given", "@FILE"]}`, "he had told me", true},
-		{`{"template": "he had [MASK] me", "ban": "given,@FILE,@FILE"}`, "he had told me", true},
-		{`{"template": "he had [MASK] me", "slot": "1=@FILE"}`, "he had told me", false},
+		{`{"template": "he had [MASK] me", "ban": "given,@FILE,@FILE"}`, "only the command line reads files", true},
+		{`{"template": "he had [MASK] me", "slot": "1=@FILE"}`, "only the command line reads files", true},
 		{`{"template": "he had [MASK] me", "slots": {"1": ["x", "@FILE"]}}`, "he had told me", false},
 		{`{"template": "@FILE had [MASK] me"}`, "told\\nleft", false},
 		{`{"template": "he had [MASK] me", "model": "` + bundle.Dir + `"}`, "no model", true},

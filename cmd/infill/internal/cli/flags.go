@@ -240,8 +240,12 @@ func withFiles(ctx context.Context, list string) (text string, err error) {
 			err = fmt.Errorf("a list of words: %w", wrong)
 			return found
 		}
+		if words == nil {
+			err = fmt.Errorf("a list of words: %s has none", name)
+			return found
+		}
 		for i, word := range words {
-			if strings.ContainsAny(word, `",`) {
+			if strings.ContainsAny(word, `",`) || strings.HasPrefix(word, "@") {
 				words[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
 			}
 		}

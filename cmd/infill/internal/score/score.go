@@ -282,7 +282,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 				columns = []string{c.input.Key} // the only text column of JSON lines
 			}
 			r := row{id: e.ID, base: c.base, column: columns[0], others: e.Of.Without(append(columns, "id")...)}
-			before, own, err := c.before(e.Of)
+			before, own, err := c.before(e.Of.Without(columns...))
 			if err != nil {
 				return nil, err
 			}
@@ -309,7 +309,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 // or the flag's.
 func (c *command) before(of object.Object) (text string, own bool, err error) {
 	value := of.Given(contextColumn)
-	if value == nil || slices.Contains(c.keep, contextColumn) {
+	if value == nil || slices.Contains(c.keep, contextColumn) { // nor is a column of texts a context
 		return c.context, false, nil
 	}
 	text, err = of.Text(contextColumn)
