@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,7 +30,7 @@ type GapsRequest struct {
 	// them; 0 for none.
 	Options int
 	// Below is what a wrong answer has at most in the gap, by the model; 0 for
-	// DefaultBelow. It also has less than a hundredth of the key's probability.
+	// DefaultBelow. It also has less than a 300th of the key's probability.
 	Below float64
 	Clear bool // leave out gaps whose key has a rival
 	Seed  Seed
@@ -41,13 +42,15 @@ const DefaultBelow = 0.01
 const (
 	mostOptions = 10
 	// A wrong answer is this much less likely than the key, at least.
-	farBelow = 100
+	farBelow = 300
 	// lettersApart is how many letters more or fewer a wrong answer has than
 	// the key; asCommon is how many times more or less common it is.
 	lettersApart = 2
 	asCommon     = 10
 	leastLetters = 3 // fewer are signs of elements and units
 	mostRivals   = 3
+	// toChoose is how many words there are for each wrong answer that is drawn.
+	toChoose = 8
 )
 
 // Exercise is a text with gaps.
@@ -95,11 +98,15 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Exercise{Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: []string{}}
+	e := &Exercise{Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: r.unused(text, keys)}
 	counted := 0
 	for _, key := range keys {
 		gap, part, warning, err := g.gap(ctx, key)
+		var unknown *tokenize.InputError
 		switch {
+		case errors.As(err, &unknown):
+			e.Warnings = append(e.Warnings, fmt.Sprintf("no gap for %q, which the model does not know", text[key[0]:key[1]]))
+			continue
 		case err != nil:
 			return nil, cancelled(ctx, fmt.Errorf("the gap of %q: %w", text[key[0]:key[1]], err))
 		case r.Part != "" && part != r.letter():
@@ -141,6 +148,21 @@ func (r *GapsRequest) check() error {
 	return nil
 }
 
+// unused returns warnings about what chooses no gap.
+func (r *GapsRequest) unused(text string, keys [][2]int) []string {
+	warnings := []string{}
+	if text == r.Text && strings.Contains(text, "[") {
+		warnings = append(warnings, "brackets are text here, as every, pos or words choose the gaps")
+	}
+	for _, word := range r.Words {
+		found := func(key [2]int) bool { return strings.EqualFold(text[key[0]:key[1]], word) }
+		if !slices.ContainsFunc(keys, found) {
+			warnings = append(warnings, fmt.Sprintf("the text has no word %q that may be a gap", word))
+		}
+	}
+	return warnings
+}
+
 func (r *GapsRequest) letter() byte { return "nvar"[slices.Index(partsOfSpeech, r.Part)] }
 
 func (r *GapsRequest) signature(m Model) string {
@@ -168,11 +190,21 @@ func (r *GapsRequest) keys() (text string, keys [][2]int, err error) {
 		if !unicode.IsLetter(first) || r.Words != nil && !slices.ContainsFunc(r.Words, listed) {
 			continue
 		}
-		if r.Part == "" || strings.IndexByte(speech()[strings.ToLower(word)], r.letter()) >= 0 {
-			keys = append(keys, [2]int{part.Start, part.End})
+		if r.Part != "" && strings.IndexByte(speech()[strings.ToLower(word)], r.letter()) < 0 {
+			continue
 		}
+		if r.Part != "" && unicode.IsUpper(first) && !opensSentence(r.Text[:part.Start]) {
+			continue // a name
+		}
+		keys = append(keys, [2]int{part.Start, part.End})
 	}
 	return r.Text, keys, nil
+}
+
+// opensSentence reports whether a word after these letters begins a sentence.
+func opensSentence(before string) bool {
+	before = strings.TrimRightFunc(before, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'“‘(`, r) })
+	return before == "" || strings.ContainsAny(before[len(before)-1:], ".!?:")
 }
 
 // bracketed returns a text without its brackets, and where their contents stand.
@@ -189,8 +221,10 @@ func bracketed(typed string) (text string, keys [][2]int, err error) {
 			return "", nil, &OptionError{Option: "text", Misfit: true,
 				Reason: "a bracket holds no word, or is not closed: write the [gate] was open"}
 		}
-		keys = append(keys, [2]int{b.Len(), b.Len() + len(key)})
-		b.WriteString(key)
+		word := strings.TrimSpace(key)
+		b.WriteString(key[:strings.Index(key, word)])
+		keys = append(keys, [2]int{b.Len(), b.Len() + len(word)})
+		b.WriteString(key[strings.Index(key, word):])
 		rest = behind
 	}
 	if keys == nil {
@@ -213,7 +247,9 @@ type gapMaker struct {
 // key has there, or 0. warning says which wrong answers are missing.
 func (g *gapMaker) gap(ctx context.Context, key [2]int) (gap *Gap, part byte, warning string, err error) {
 	word := g.text[key[0]:key[1]]
-	plan, err := g.filler.Plan(Request{Template: g.text[:key[0]] + "[MASK]" + g.text[key[1]:], Method: Search{}})
+	before := g.text[:key[0]]
+	before += before[len(strings.TrimRight(before, `\`)):] // of backslashes before a blank each two are one
+	plan, err := g.filler.Plan(Request{Template: before + "[MASK]" + g.text[key[1]:], Method: Search{}})
 	if err != nil {
 		return nil, 0, "", err
 	}
@@ -244,10 +280,15 @@ func (g *gapMaker) gap(ctx context.Context, key [2]int) (gap *Gap, part byte, wa
 		return nil, 0, "", err
 	}
 	random := g.random(key)
-	wrong := g.wrong(&place, part, common, random)
 	wanted := g.request.Options - 1
-	if len(wrong) < wanted {
-		warning = fmt.Sprintf("%d of %d wrong answers are there: a larger below allows more", len(wrong), wanted)
+	wrong := g.wrong(&place, part, common)
+	wrong = wrong[:min(len(wrong), toChoose*wanted)]
+	random.Shuffle(len(wrong), func(i, j int) { wrong[i], wrong[j] = wrong[j], wrong[i] })
+	switch {
+	case part == 0:
+		warning = "no wrong answers: it is no noun, verb, adjective or adverb"
+	case len(wrong) < wanted:
+		warning = fmt.Sprintf("%d of %d wrong answers are there: a larger --below allows more", len(wrong), wanted)
 	}
 	gap.Options = append([]string{word}, wrong[:min(len(wrong), wanted)]...)
 	random.Shuffle(len(gap.Options), func(i, j int) {
@@ -307,14 +348,17 @@ func (g *gapMaker) frequency(ctx context.Context, l *layout, ids []int) (float64
 	return float64(g.common[ids[0]]), nil
 }
 
-// wrong returns the words that may be wrong answers, shuffled. Words that can be
-// no other part of speech come first.
-func (g *gapMaker) wrong(place *gapPlace, part byte, common float64, random *rand.Rand) []string {
+// wrong returns the words that may be wrong answers, the likeliest in the gap
+// first: they have the form that the sentence asks for, such as the past of an
+// irregular verb. A word that can be no part of speech has none.
+func (g *gapMaker) wrong(place *gapPlace, part byte, common float64) (words []string) {
+	if part == 0 {
+		return nil
+	}
 	limit := min(math.Log(g.request.Below), place.keyLogP-math.Log(farBelow))
 	letters := utf8.RuneCountInString(place.key)
 	v := g.filler.vocabulary
-	var clear, doubtful []string
-	for _, token := range place.tokens {
+	for _, token := range samplers.Likeliest(place.tokens, place.logp, len(place.tokens)) {
 		lower := v.lower()[token]
 		own := utf8.RuneCountInString(lower)
 		if v.classes()[token] != wordToken || own < leastLetters || !onlyLetters(lower) {
@@ -327,23 +371,22 @@ func (g *gapMaker) wrong(place *gapPlace, part byte, common float64, random *ran
 			continue
 		}
 		parts := speech()[lower]
-		if parts == "" || part != 0 && strings.IndexByte(parts, part) < 0 || ending(lower) != ending(place.key) {
+		if strings.IndexByte(parts, part) < 0 || ending(lower) != ending(place.key) || slices.Contains(unfit, lower) {
 			continue
 		}
 		word := place.word(token)
-		switch {
-		case strings.EqualFold(word, place.key) || capital(word) != capital(place.key): // also a name
-		case len(parts) == 1:
-			clear = append(clear, word)
-		default:
-			doubtful = append(doubtful, word)
+		if strings.EqualFold(word, place.key) || capital(word) != capital(place.key) { // also a name
+			continue
 		}
+		words = append(words, word)
 	}
-	for _, words := range [][]string{clear, doubtful} {
-		random.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
-	}
-	return slices.Concat(clear, doubtful)
+	return words
 }
+
+// unfit are words that no sheet for a class has as a wrong answer.
+var unfit = strings.Fields("anal anus ass asshole bastard bitch cock crap cunt damn dick erotic fuck fucking horny naked " +
+	"nazi nigger nude orgasm penis porn prostitute psycho pussy rape raped rapist semen sex sexual sexy shit slut suicide " +
+	"tits vagina whore idiot stupid kill killed murder murdered terrorist")
 
 // ending returns the ending of an English word that tells its form: a plural
 // beside singulars would give the answer away.

@@ -14,6 +14,8 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/internal/lines"
+	"infill/tokenize"
 )
 
 // command holds the flags of infill gaps.
@@ -38,11 +40,16 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gaps [TEXT | FILE]",
 		Short: "Make an exercise of a text: gaps, answers to choose from, and a key",
-		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := c.model.Validate()
 			if err != nil {
 				return err
+			}
+			if len(args) > 1 {
+				return cli.Usagef("%s given, one text is read: put quotes around it", cli.Counted(len(args), "argument"))
+			}
+			if c.request.Below == 0 {
+				return cli.Usagef("--below: 0 is not a probability above 0")
 			}
 			return c.run(cmd.Context(), args)
 		},
@@ -101,6 +108,10 @@ func describe(err error) error {
 	if errors.As(err, &option) && option.Option == "text" {
 		return cli.Usagef("%s", option.Reason)
 	}
+	var input *tokenize.InputError
+	if errors.As(err, &input) {
+		return &cli.UsageError{Err: err}
+	}
 	return cli.Describe(err)
 }
 
@@ -119,7 +130,7 @@ func (c *command) text(ctx context.Context, args []string) (string, error) {
 		if err != nil {
 			return "", &cli.UsageError{Err: err}
 		}
-		return whole(content), nil
+		return whole(content)
 	}
 	if c.streams.InTerminal {
 		return "", &cli.UsageError{Err: errors.New("no text: give one, or pipe it to standard input"),
@@ -129,11 +140,15 @@ func (c *command) text(ctx context.Context, args []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read standard input: %w", err)
 	}
-	return whole(content), nil
+	return whole(content)
 }
 
 // whole returns a text without a byte-order mark and the line breaks at its end.
-func whole(content []byte) string {
+func whole(content []byte) (string, error) {
 	text := strings.TrimPrefix(string(content), "\ufeff")
-	return strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if strings.Contains(text, "\r") {
+		return "", &cli.UsageError{Err: lines.ErrCarriageReturn}
+	}
+	return strings.TrimRight(text, "\n"), nil
 }
