@@ -105,7 +105,8 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 		var unknown *tokenize.InputError
 		switch {
 		case errors.As(err, &unknown):
-			e.Warnings = append(e.Warnings, fmt.Sprintf("no gap for %q, which the model does not know", text[key[0]:key[1]]))
+			e.Warnings = append(e.Warnings, fmt.Sprintf("no gap for %q, which the model does not know",
+				text[key[0]:key[1]]))
 			continue
 		case err != nil:
 			return nil, cancelled(ctx, fmt.Errorf("the gap of %q: %w", text[key[0]:key[1]], err))
@@ -384,9 +385,9 @@ func (g *gapMaker) wrong(place *gapPlace, part byte, common float64) (words []st
 }
 
 // unfit are words that no sheet for a class has as a wrong answer.
-var unfit = strings.Fields("anal anus ass asshole bastard bitch cock crap cunt damn dick erotic fuck fucking horny naked " +
-	"nazi nigger nude orgasm penis porn prostitute psycho pussy rape raped rapist semen sex sexual sexy shit slut suicide " +
-	"tits vagina whore idiot stupid kill killed murder murdered terrorist")
+var unfit = strings.Fields("anal anus ass asshole bastard bitch cock crap cunt damn dick erotic fuck fucking horny " +
+	"idiot kill killed murder murdered naked nazi nigger nude orgasm penis porn prostitute psycho pussy rape raped " +
+	"rapist semen sex sexual sexy shit slut stupid suicide terrorist tits vagina whore")
 
 // ending returns the ending of an English word that tells its form: a plural
 // beside singulars would give the answer away.

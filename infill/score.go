@@ -96,8 +96,9 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 		Warnings: f.unknown("text", encoding.IDs)}
 	blanks := tokenize.BlankSpans(r.Text, "")
 	if len(blanks) > 0 { // Plain refuses [MASK]; other blanks may be signs of the text
-		score.Warnings = append(score.Warnings, fmt.Sprintf("%q is scored as it stands: write the word that belongs there",
-			r.Text[blanks[0][0]:blanks[0][1]]))
+		first := r.Text[blanks[0][0]:blanks[0][1]]
+		score.Warnings = append(score.Warnings,
+			fmt.Sprintf("%q is scored as it stands: write the word that belongs there", first))
 	}
 	for i, q := range queries {
 		score.Tokens = append(score.Tokens, TokenScore{

@@ -196,7 +196,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	if len(blanks) == 0 {
 		detail := "write [MASK] or ___ where a word is wanted"
 		meant, at := MeantBlank(text)
-		if meant != "" {
+		if meant != "" && len(BlankSpans(meant, further)) == 0 { // not text after a backslash
 			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
 		}
 		return nil, inputFault(ErrNoBlank, -1, "%s", detail)
@@ -285,6 +285,8 @@ func checkText(text string) error {
 		}
 		switch {
 		case r == '\t' || r == '\n' || r == '\r':
+		case r == 0:
+			return inputFault(errControl, at, "%U, as text in UTF-16 has; save it as UTF-8", r)
 		case unicode.IsControl(r):
 			return inputFault(errControl, at, "%U; take it out", r)
 		case !unicode.IsSpace(r):

@@ -207,7 +207,8 @@ func TestBadInput(t *testing.T) {
 			"infill: text is not valid UTF-8 at byte offset 3: byte 0xff; convert the text to UTF-8\n"},
 		{"control character", "he \x1b[2J [MASK]",
 			"infill: control character in the text at byte offset 3: U+001B; take it out\n"},
-		{"NUL", "he \x00 [MASK]", "infill: control character in the text at byte offset 3: U+0000; take it out\n"},
+		{"NUL", "he \x00 [MASK]", "infill: control character in the text at byte offset 3: U+0000, as text in UTF-16 " +
+			"has; save it as UTF-8\n"},
 		{"separator", "he [SEP] had [MASK]", "infill: special token in the text at byte offset 3: [SEP] is added by " +
 			"the program where the model needs it; take it out, or write \\[SEP] for the text\n"},
 		{"classifier", "[CLS] he had [MASK]", "infill: special token in the text at byte offset 0: [CLS] is added by " +

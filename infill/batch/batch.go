@@ -258,8 +258,8 @@ func merge(ctx context.Context, output string) (*Summary, error) {
 		return nil, err
 	}
 	if made == nil && count == 0 {
-		return nil, exists("%s is there, and neither %s nor parts of a run beside it: it may be no output of a run", output,
-			receiptOf(output))
+		return nil, exists("%s is there, and neither %s nor parts of a run beside it: it may be no output of a run",
+			output, receiptOf(output))
 	}
 	done := &Summary{Output: output, Done: true}
 	if made != nil {

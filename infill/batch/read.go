@@ -358,6 +358,10 @@ func (s *Reader) has(column string) error {
 		s.names[at] = column
 		return nil
 	}
+	if len(s.names) == 1 && strings.Contains(s.names[0], "\t") {
+		return &infill.OptionError{Option: "column",
+			Reason: s.of.Path + ": its columns have tabs between them: let its name end in .tsv"}
+	}
 	there := strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", s.names), "[]"), `" "`, `", "`)
 	return &infill.OptionError{Option: "column",
 		Reason: fmt.Sprintf("%s has no column %q: its columns are %s", s.of.Path, column, there)}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -175,12 +176,15 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 // explain adds to the error of a plan what the user may have meant.
 func (c *command) explain(e cli.Entry, template string, err error) error {
 	meant, _ := tokenize.MeantBlank(template)
-	if errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
+	if errors.Is(err, tokenize.ErrNoBlank) && meant != "" && len(tokenize.BlankSpans(meant, "")) == 0 {
 		err = fmt.Errorf("%w, or give --blank %q", err, meant)
 	}
 	switch {
 	case e.Line == 0:
 		_, line := infill.Describe(err, infill.Flags)
+		if unquoted(c.input.Texts) {
+			return &cli.UsageError{Err: line, Hint: "to fill one text, put quotes around it"}
+		}
 		return &cli.UsageError{Err: line, Hint: misspelt(c.root, template)}
 	case e.Of != nil: // the line's own options may be wrong
 		return cli.DescribeLine(e.Of, err)
@@ -237,6 +241,12 @@ func before(p *infill.Plan) string {
 		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far"
+}
+
+// unquoted reports whether several arguments look like the words of one text.
+func unquoted(arguments []cli.Entry) bool {
+	spaced := func(e cli.Entry) bool { return e.Text == "" || strings.Contains(e.Text, " ") }
+	return len(arguments) > 1 && !slices.ContainsFunc(arguments, spaced)
 }
 
 // fromFile returns a hint for a file that was given as a template.

@@ -46,7 +46,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 				return err
 			}
 			if len(args) > 1 {
-				return cli.Usagef("%s given, one text is read: put quotes around it", cli.Counted(len(args), "argument"))
+				return cli.Usagef("%s given, one text is read: put quotes around it",
+					cli.Counted(len(args), "argument"))
 			}
 			if c.request.Below == 0 {
 				return cli.Usagef("--below: 0 is not a probability above 0")
