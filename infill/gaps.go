@@ -105,8 +105,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 		var unknown *tokenize.InputError
 		switch {
 		case errors.As(err, &unknown):
-			e.Warnings = append(e.Warnings, fmt.Sprintf("no gap for %q, which the model does not know",
-				text[key[0]:key[1]]))
+			e.Warnings = append(e.Warnings, fmt.Sprintf("no gap for %q: %v", text[key[0]:key[1]], err))
 			continue
 		case err != nil:
 			return nil, cancelled(ctx, fmt.Errorf("the gap of %q: %w", text[key[0]:key[1]], err))
