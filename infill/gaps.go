@@ -89,11 +89,11 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.Plain(text)
+	g := gapMaker{filler: f, request: r, text: text}
+	g.encoding, err = f.Plain(text)
 	if err != nil {
 		return nil, err
 	}
-	g := gapMaker{filler: f, request: r, text: text}
 	g.model, err = f.open(ctx)
 	if err != nil {
 		return nil, err
@@ -101,19 +101,36 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	e := &Exercise{Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: r.unused(text, keys)}
 	counted := 0
 	for _, key := range keys {
-		gap, part, warning, err := g.gap(ctx, key)
+		fault := func(err error) error {
+			return cancelled(ctx, fmt.Errorf("the gap of %q: %w", text[key[0]:key[1]], err))
+		}
+		place, err := g.place(key)
 		var unknown *tokenize.InputError
-		switch {
-		case errors.As(err, &unknown):
+		if errors.As(err, &unknown) {
 			e.Warnings = append(e.Warnings, fmt.Sprintf("no gap for %q: %v", text[key[0]:key[1]], err))
 			continue
-		case err != nil:
-			return nil, cancelled(ctx, fmt.Errorf("the gap of %q: %w", text[key[0]:key[1]], err))
-		case r.Part != "" && part != r.letter():
-			continue // "saw" is no noun here
+		}
+		if err != nil {
+			return nil, fault(err)
+		}
+		if r.Part != "" {
+			err = g.look(ctx, place)
+			if err != nil {
+				return nil, fault(err)
+			}
+			if place.part() != r.letter() {
+				continue // "saw" is no noun here
+			}
 		}
 		counted++
-		if r.Every > 0 && counted%r.Every != 0 || r.Clear && len(gap.Rivals) > 0 {
+		if r.Every > 0 && counted%r.Every != 0 {
+			continue
+		}
+		gap, warning, err := g.gap(ctx, place)
+		if err != nil {
+			return nil, fault(err)
+		}
+		if r.Clear && len(gap.Rivals) > 0 {
 			continue
 		}
 		if warning != "" {
@@ -193,18 +210,12 @@ func (r *GapsRequest) keys() (text string, keys [][2]int, err error) {
 		if r.Part != "" && strings.IndexByte(speech()[strings.ToLower(word)], r.letter()) < 0 {
 			continue
 		}
-		if r.Part != "" && unicode.IsUpper(first) && !opensSentence(r.Text[:part.Start]) {
+		if r.Part != "" && unicode.IsUpper(first) && !tokenize.StartsSentence(r.Text[:part.Start]) {
 			continue // a name
 		}
 		keys = append(keys, [2]int{part.Start, part.End})
 	}
 	return r.Text, keys, nil
-}
-
-// opensSentence reports whether a word after these letters begins a sentence.
-func opensSentence(before string) bool {
-	before = strings.TrimRightFunc(before, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'“‘(`, r) })
-	return before == "" || strings.ContainsAny(before[len(before)-1:], ".!?:")
 }
 
 // bracketed returns a text without its brackets, and where their contents stand.
@@ -236,53 +247,71 @@ func bracketed(typed string) (text string, keys [][2]int, err error) {
 
 // gapMaker makes the gaps of a text.
 type gapMaker struct {
-	filler  *Filler
-	model   LanguageModel
-	request GapsRequest
-	text    string
-	common  []float32 // log P of each token where nothing else is, [vocabulary]; nil before it is needed
+	filler   *Filler
+	model    LanguageModel
+	request  GapsRequest
+	text     string
+	encoding *tokenize.Encoding // of text
+	common   []float32          // log P of each token where nothing else is, [vocabulary]; nil before it is needed
 }
 
-// gap makes the gap of a key. part is the letter of the part of speech that the
-// key has there, or 0. warning says which wrong answers are missing.
-func (g *gapMaker) gap(ctx context.Context, key [2]int) (gap *Gap, part byte, warning string, err error) {
-	word := g.text[key[0]:key[1]]
+// place prepares the gap of a key without the model. The error is a
+// *tokenize.InputError if the model has no tokens for the key.
+func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
 	before := g.text[:key[0]]
 	before += before[len(strings.TrimRight(before, `\`)):] // of backslashes before a blank each two are one
 	plan, err := g.filler.Plan(Request{Template: before + "[MASK]" + g.text[key[1]:], Method: Search{}})
 	if err != nil {
-		return nil, 0, "", err
+		return nil, err
 	}
 	l := plan.layouts[0]
 	if len(l.slots) != 1 {
-		return nil, 0, "", misfit("text", "it holds a blank itself: fill it first")
+		return nil, misfit("text", "it holds a blank itself: fill it first")
 	}
-	rows, err := g.model.MaskedLogProbabilities(ctx, l.ids, l.slots)
-	if err != nil {
-		return nil, 0, "", err
-	}
-	place := gapPlace{plan: plan, tokens: l.alone(0), logp: rows[0], key: word}
+	word := g.text[key[0]:key[1]]
 	ids, err := g.filler.tokenizer.Candidate(word)
 	if err != nil {
-		return nil, 0, "", err
+		return nil, err
 	}
-	place.keyLogP, err = g.logLikelihood(ctx, key, ids, rows[0])
+	return &gapPlace{plan: plan, layout: l, span: key, key: word, ids: ids}, nil
+}
+
+// look asks the model what it expects in a gap, once.
+func (g *gapMaker) look(ctx context.Context, p *gapPlace) error {
+	if p.logp != nil {
+		return nil
+	}
+	rows, err := g.model.MaskedLogProbabilities(ctx, p.layout.ids, p.layout.slots)
 	if err != nil {
-		return nil, 0, "", err
+		return err
 	}
-	part = place.part()
-	gap = &Gap{Span: key, Key: word, Probability: math.Exp(place.keyLogP), Rivals: place.rivals()}
+	p.keyLogP, err = g.logLikelihood(ctx, p, rows[0])
+	if err != nil {
+		return err
+	}
+	p.logp = rows[0]
+	p.tokens = p.layout.alone(0)
+	return nil
+}
+
+// gap makes the gap of a key. warning says which wrong answers are missing.
+func (g *gapMaker) gap(ctx context.Context, p *gapPlace) (gap *Gap, warning string, err error) {
+	err = g.look(ctx, p)
+	if err != nil {
+		return nil, "", err
+	}
+	gap = &Gap{Span: p.span, Key: p.key, Probability: math.Exp(p.keyLogP), Rivals: p.rivals()}
 	if g.request.Options == 0 {
-		return gap, part, "", nil
+		return gap, "", nil
 	}
-	common, err := g.frequency(ctx, l, ids)
+	common, err := g.frequency(ctx, p)
 	if err != nil {
-		return nil, 0, "", err
+		return nil, "", err
 	}
-	random := g.random(key)
+	random := g.random(p.span)
 	wanted := g.request.Options - 1
-	wrong := g.wrong(&place, part, common)
-	wrong = wrong[:min(len(wrong), toChoose*wanted)]
+	part := p.part()
+	wrong := g.wrong(p, part, common, toChoose*wanted)
 	random.Shuffle(len(wrong), func(i, j int) { wrong[i], wrong[j] = wrong[j], wrong[i] })
 	switch {
 	case part == 0:
@@ -290,11 +319,11 @@ func (g *gapMaker) gap(ctx context.Context, key [2]int) (gap *Gap, part byte, wa
 	case len(wrong) < wanted:
 		warning = fmt.Sprintf("%d of %d wrong answers are there: a larger --below allows more", len(wrong), wanted)
 	}
-	gap.Options = append([]string{word}, wrong[:min(len(wrong), wanted)]...)
+	gap.Options = append([]string{p.key}, wrong[:min(len(wrong), wanted)]...)
 	random.Shuffle(len(gap.Options), func(i, j int) {
 		gap.Options[i], gap.Options[j] = gap.Options[j], gap.Options[i]
 	})
-	return gap, part, warning, nil
+	return gap, warning, nil
 }
 
 func (g *gapMaker) random(key [2]int) *rand.Rand {
@@ -306,23 +335,19 @@ func (g *gapMaker) random(key [2]int) *rand.Rand {
 
 // logLikelihood returns log P of a key in its gap. row is the model's with one
 // mask there. A key of several pieces is scored from left to right.
-func (g *gapMaker) logLikelihood(ctx context.Context, key [2]int, ids []int, row []float32) (float64, error) {
-	if len(ids) == 1 {
-		return float64(row[ids[0]]), nil
+func (g *gapMaker) logLikelihood(ctx context.Context, p *gapPlace, row []float32) (float64, error) {
+	if len(p.ids) == 1 {
+		return float64(row[p.ids[0]]), nil
 	}
-	encoding, err := g.filler.Plain(g.text)
-	if err != nil {
-		return 0, err
-	}
-	queries := scoreQueries(encoding, WordScore)
+	queries := scoreQueries(g.encoding, WordScore)
 	inKey := queries[:0]
 	for _, q := range queries {
-		span := encoding.Offsets[q.Position]
-		if span[0] >= key[0] && span[1] <= key[1] {
+		span := g.encoding.Offsets[q.Position]
+		if span[0] >= p.span[0] && span[1] <= p.span[1] {
 			inKey = append(inKey, q)
 		}
 	}
-	text := scored{ids: encoding.IDs, width: g.filler.maxPositions - 2}
+	text := scored{ids: g.encoding.IDs, width: g.filler.maxPositions - 2}
 	logProbs, _, err := text.score(ctx, g.model, inKey)
 	if err != nil {
 		return 0, err
@@ -335,9 +360,10 @@ func (g *gapMaker) logLikelihood(ctx context.Context, key [2]int, ids []int, row
 }
 
 // frequency returns log P of a word where nothing else is, which tells how common
-// it is; of a word of several pieces that of the first. l is the layout of a gap.
-func (g *gapMaker) frequency(ctx context.Context, l *layout, ids []int) (float64, error) {
+// it is; of a word of several pieces that of the first.
+func (g *gapMaker) frequency(ctx context.Context, p *gapPlace) (float64, error) {
 	if g.common == nil {
+		l := p.layout
 		alone := slices.Concat(l.ids[:1], []int{l.ids[l.slots[0]]}, l.ids[len(l.ids)-1:]) // [CLS] [MASK] [SEP]
 		rows, err := g.model.MaskedLogProbabilities(ctx, alone, []int{1})
 		if err != nil {
@@ -345,13 +371,13 @@ func (g *gapMaker) frequency(ctx context.Context, l *layout, ids []int) (float64
 		}
 		g.common = rows[0]
 	}
-	return float64(g.common[ids[0]]), nil
+	return float64(g.common[p.ids[0]]), nil
 }
 
-// wrong returns the words that may be wrong answers, the likeliest in the gap
-// first: they have the form that the sentence asks for, such as the past of an
+// wrong returns words that may be wrong answers, most at most, the likeliest in
+// the gap first: they have the form that the sentence asks for, such as the past of an
 // irregular verb. A word that can be no part of speech has none.
-func (g *gapMaker) wrong(place *gapPlace, part byte, common float64) (words []string) {
+func (g *gapMaker) wrong(place *gapPlace, part byte, common float64, most int) (words []string) {
 	if part == 0 {
 		return nil
 	}
@@ -379,6 +405,9 @@ func (g *gapMaker) wrong(place *gapPlace, part byte, common float64) (words []st
 			continue
 		}
 		words = append(words, word)
+		if len(words) == most {
+			break
+		}
 	}
 	return words
 }
@@ -411,9 +440,12 @@ func onlyLetters(text string) bool {
 // gapPlace is a gap with what the model expects there.
 type gapPlace struct {
 	plan    *Plan
-	tokens  []int     // that may stand there, ascending
-	logp    []float32 // of each token, [vocabulary]
+	layout  *layout
+	span    [2]int // byte range of the key in the text
 	key     string
+	ids     []int     // the key's tokens
+	tokens  []int     // that may stand there, ascending; this and the rest are known after look
+	logp    []float32 // of each token, [vocabulary]
 	keyLogP float64
 }
 

@@ -105,14 +105,14 @@ func hasCapital(text string) bool {
 // with a small letter.
 func opensSentences(text string, blank int) bool {
 	ended := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || closes(r) })
-	if !startsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) ||
+	if !StartsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) ||
 		!strings.ContainsAny(ended[max(0, len(ended)-3):], ".!?。！？") {
 		return false
 	}
 	for i, r := range text {
 		before := strings.TrimRightFunc(text[:i], unicode.IsSpace)
 		spoken := strings.TrimRightFunc(before, closes) // "Why?" he asked: the same sentence continues
-		if unicode.IsLower(r) && startsSentence(text[:i]) && len(spoken) == len(before) {
+		if unicode.IsLower(r) && StartsSentence(text[:i]) && len(spoken) == len(before) {
 			return false
 		}
 	}

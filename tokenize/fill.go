@@ -150,7 +150,7 @@ func (tpl *Template) spell(i int, ids []int, f filling) string {
 		original = tpl.Originals[i]
 		cased = cased || slices.ContainsFunc(tpl.Originals, hasCapital)
 	}
-	starts := !f.joins && startsSentence(f.text)
+	starts := !f.joins && StartsSentence(f.text)
 	first, _ := utf8.DecodeRuneInString(original)
 	switch {
 	case !cased:
@@ -193,8 +193,8 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	return " " + tpl.join(tokens), true
 }
 
-// startsSentence reports whether a fill after the text left starts a sentence.
-func startsSentence(left string) bool {
+// StartsSentence reports whether a word after the text left starts a sentence.
+func StartsSentence(left string) bool {
 	before := strings.TrimRightFunc(left, func(r rune) bool { return unicode.IsSpace(r) || opens(r) })
 	if before == "" {
 		return true
@@ -205,7 +205,7 @@ func startsSentence(left string) bool {
 	said := strings.TrimRight(before, ",:")
 	if strings.ContainsAny(left[len(before):], "\"“«„") {
 		last, _ := utf8.DecodeLastRuneInString(said)
-		return len(said) < len(before) && unicode.IsLetter(last) || startsSentence(before+" ")
+		return len(said) < len(before) && unicode.IsLetter(last) || StartsSentence(before+" ")
 	}
 	before = strings.TrimRightFunc(before, closes)
 	end, size := utf8.DecodeLastRuneInString(before)
