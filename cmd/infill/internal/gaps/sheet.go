@@ -2,7 +2,6 @@ package gaps
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"html/template"
 	"io"
@@ -26,8 +25,6 @@ func replaced(e *infill.Exercise, own func(string) string, gap func(n int, g inf
 	return b.String()
 }
 
-func same(text string) string { return text }
-
 // line is the place for an answer.
 const line = "________"
 
@@ -48,44 +45,41 @@ func answer(g infill.Gap) string {
 	return fmt.Sprintf("%s (also likely: %s)", g.Key, strings.Join(g.Rivals, ", "))
 }
 
-func writeText(w io.Writer, e *infill.Exercise, key bool) error {
-	var b strings.Builder
-	b.WriteString(replaced(e, same, func(n int, _ infill.Gap) string { return fmt.Sprintf("(%d) %s", n, line) }) + "\n")
-	list := func(heading string, of func(g infill.Gap) string) {
-		b.WriteString(heading)
-		for i, g := range e.Gaps {
-			fmt.Fprintf(&b, "%3d  %s\n", i+1, of(g))
-		}
-	}
-	if e.Gaps[0].Options != nil {
-		list("\n", lettered)
-	}
-	if key {
-		list("\nKey\n", answer)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+// style says how a sheet of plain lines looks.
+type style struct {
+	own       func(text string) string // the text as the style writes it
+	gap, item string                   // formats of a gap's number and line, and of an entry of a list
+	options   string                   // what stands above the options
+	key       string                   // what stands above the key
 }
 
 // marks are the characters that Markdown reads.
 var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", `\<`, "[", `\[`, "]", `\]`)
 
-func writeMarkdown(w io.Writer, e *infill.Exercise, key bool) error {
+var (
+	plain = style{own: func(text string) string { return text }, gap: "(%d) %s", item: "%3d  %s\n", options: "\n",
+		key: "\nKey\n"}
+	markdown = style{own: marks.Replace, gap: "**(%d)** %s", item: "%d. %s\n", options: "\n", key: "\n## Key\n\n"}
+)
+
+func writeText(w io.Writer, e *infill.Exercise, key bool) error     { return plain.write(w, e, key) }
+func writeMarkdown(w io.Writer, e *infill.Exercise, key bool) error { return markdown.write(w, e, key) }
+
+func (s style) write(w io.Writer, e *infill.Exercise, key bool) error {
 	var b strings.Builder
-	b.WriteString(replaced(e, marks.Replace, func(n int, _ infill.Gap) string {
-		return fmt.Sprintf("**(%d)** %s", n, marks.Replace(line))
-	}) + "\n")
+	numbered := func(n int, _ infill.Gap) string { return fmt.Sprintf(s.gap, n, s.own(line)) }
+	b.WriteString(replaced(e, s.own, numbered) + "\n")
 	list := func(heading string, of func(g infill.Gap) string) {
-		b.WriteString(heading + "\n")
+		b.WriteString(heading)
 		for i, g := range e.Gaps {
-			fmt.Fprintf(&b, "%d. %s\n", i+1, marks.Replace(of(g)))
+			fmt.Fprintf(&b, s.item, i+1, s.own(of(g)))
 		}
 	}
 	if e.Gaps[0].Options != nil {
-		list("", lettered)
+		list(s.options, lettered)
 	}
 	if key {
-		list("\n## Key\n", answer)
+		list(s.key, answer)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -96,7 +90,6 @@ var page string
 
 var sheet = template.Must(template.New("sheet").Funcs(template.FuncMap{
 	"answer": answer,
-	"next":   func(i int) int { return i + 1 },
 	"letter": func(i int) string { return string(rune('a' + i)) },
 }).Parse(page))
 
@@ -109,7 +102,7 @@ type paragraph []struct {
 func writeHTML(w io.Writer, e *infill.Exercise, key bool) error {
 	// A character that no checked text holds stands for each gap.
 	const gap = "\x00"
-	text := replaced(e, same, func(int, infill.Gap) string { return gap })
+	text := replaced(e, plain.own, func(int, infill.Gap) string { return gap })
 	var paragraphs []paragraph
 	number := 0
 	for block := range strings.SplitSeq(text, "\n") {
@@ -144,23 +137,14 @@ func writeCSV(w io.Writer, e *infill.Exercise, _ bool) error {
 	for i := range most {
 		head = append(head, fmt.Sprintf("option_%d", i+1))
 	}
-	out := csv.NewWriter(w)
-	err := out.Write(head)
-	if err != nil {
-		return err
-	}
+	rows := [][]string{head}
 	for i, g := range e.Gaps {
 		cells := []string{strconv.Itoa(i + 1), g.Key, strconv.FormatFloat(g.Probability, 'g', -1, 64),
 			strings.Join(g.Rivals, " "), strconv.Itoa(g.Span[0]), strconv.Itoa(g.Span[1])}
 		cells = append(cells, g.Options...)
-		cells = append(cells, make([]string, len(head)-len(cells))...)
-		err = out.Write(cells)
-		if err != nil {
-			return err
-		}
+		rows = append(rows, append(cells, make([]string, len(head)-len(cells))...))
 	}
-	out.Flush()
-	return out.Error()
+	return cli.WriteCSV(w, rows)
 }
 
 // controls are the characters that GIFT reads.
