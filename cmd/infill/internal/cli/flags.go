@@ -244,12 +244,8 @@ func withFiles(ctx context.Context, list string) (text string, err error) {
 			err = fmt.Errorf("a list of words: %s has none", name)
 			return found
 		}
-		for i, word := range words {
-			if strings.ContainsAny(word, `",`) || strings.HasPrefix(word, "@") {
-				words[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
-			}
-		}
-		return before + strings.Join(words, ",")
+		quoted, _ := infill.Words(words).MarshalText() // never fails
+		return before + string(quoted)
 	})
 	return text, err
 }

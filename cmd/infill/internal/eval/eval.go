@@ -225,10 +225,7 @@ func (c *command) run(ctx context.Context) error {
 	var changed *journal.ChangedError
 	switch {
 	case err != nil && ctx.Err() != nil:
-		if !c.model.Quiet {
-			fmt.Fprintf(c.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n",
-				cli.OneLine(c.Out))
-		}
+		c.model.Report(c.streams, "what is done stays in %s; the same command goes on with it", c.Out)
 		return ctx.Err()
 	case errors.As(err, &changed):
 		return &cli.UsageError{Err: err}

@@ -113,9 +113,8 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	o.job.Note = func(line string) { o.Report(o.streams, "%s", line) }
 	summary, err := batch.Run(ctx, o.job)
 	bar.Clear()
-	if err != nil && ctx.Err() != nil && !o.Quiet {
-		fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command with --resume goes on\n",
-			cli.OneLine(o.job.Output.Path+".parts"))
+	if err != nil && ctx.Err() != nil {
+		o.Report(o.streams, "what is done stays in %s.parts; the same command with --resume goes on", o.job.Output.Path)
 	}
 	return tell(ctx, o.streams, o.Quiet, o.job.Shard, summary, err)
 }

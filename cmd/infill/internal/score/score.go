@@ -290,7 +290,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 			for _, text := range texts {
 				score, err := f.Score(ctx, infill.ScoreRequest{Text: text, Context: before, Method: c.method})
 				if err != nil {
-					return nil, contextFault(err)
+					return nil, cli.Describe(err)
 				}
 				r.scores = append(r.scores, score)
 			}
@@ -322,16 +322,6 @@ func (c *command) before(of object.Object) (text string, own bool, err error) {
 	return text, true, nil
 }
 
-// contextFault makes the error of a context one of its text, so that other
-// texts are still scored.
-func contextFault(err error) error {
-	var option *infill.OptionError
-	if errors.As(err, &option) && option.Option == contextColumn {
-		return cli.Describe(err)
-	}
-	return err
-}
-
 // tellVerdict prints how often the first text of a pair is the likelier, with
 // the 95 % interval of the share. For CSV and a list of JSON, whose form has no
 // place for it, it prints to standard error.
@@ -349,8 +339,8 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 			Pairs    int        `json:"pairs"`
 			Interval [2]float64 `json:"interval"`
 		}{right, pairs, [2]float64{low, high}})
-	case !c.model.Quiet:
-		fmt.Fprintln(c.streams.Err, "infill: "+line)
+	default:
+		c.model.Report(c.streams, "%s", line)
 	}
 	return err
 }

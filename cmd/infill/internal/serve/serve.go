@@ -248,9 +248,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return &cli.Failure{Err: fmt.Errorf("listen: %w", err), Hint: "another port: infill serve --listen 127.0.0.1:0"}
 	}
-	if !c.model.Quiet {
-		fmt.Fprintf(c.streams.Err, "infill: %s answers at %s://%s\n", name, scheme, listener.Addr())
-	}
+	c.model.Report(c.streams, "%s answers at %s://%s", name, scheme, listener.Addr())
 	ended := make(chan error, 1)
 	go func() { ended <- accept(listener) }()
 	select {
