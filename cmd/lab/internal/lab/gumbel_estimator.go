@@ -17,19 +17,31 @@ func newGumbel(b batch) estimator { return gumbel{b} }
 func (gumbel) evaluations() int { return 1 }
 
 func (e gumbel) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
+	return e.throughSoft(ctx, logits, draws, r, gradient, true)
+}
+
+// throughSoft takes the slope of U by z through s(z), with z = φ + logit(u): at
+// the bits [z > 0] if hard, else at s(z) itself.
+func (b batch) throughSoft(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64,
+	hard bool) error {
 	n := len(logits)
-	bits := make([]float64, n)
 	soft := make([]float64, n)
+	at := soft
+	if hard {
+		at = make([]float64, n)
+	}
 	slopes := make([]float64, n)
-	energy := make([]float64, n/e.slots)
+	energy := make([]float64, n/b.slots)
 	clear(gradient)
 	for range draws {
 		for j, phi := range logits {
 			z := phi + logOdds(inside(r.Float64()))
-			bits[j] = float64(bit(z > 0))
 			soft[j] = logmath.Sigmoid(z / temperature)
+			if hard {
+				at[j] = float64(bit(z > 0))
+			}
 		}
-		err := e.relaxed.RelaxedEnergyGradient(ctx, bits, energy, slopes)
+		err := b.relaxed.RelaxedEnergyGradient(ctx, at, energy, slopes)
 		if err != nil {
 			return err
 		}

@@ -58,6 +58,18 @@ func (w *noise) draw(logits []float64, r *rand.Rand) {
 // energies, and their slopes by z and z̃.
 type relaxation struct{ values, slopes [2][]float64 }
 
+// drawn draws w, and returns the energies of its bits and the relaxation there.
+func (b batch) drawn(ctx context.Context, w *noise, logits []float64, r *rand.Rand) (energy []float64, at relaxation,
+	err error) {
+	w.draw(logits, r)
+	energy, err = b.energies(ctx, w.hard)
+	if err != nil {
+		return nil, at, err
+	}
+	at, err = b.relaxAt(ctx, w)
+	return energy, at, err
+}
+
 func (b batch) relaxAt(ctx context.Context, w *noise) (relaxation, error) {
 	var at relaxation
 	for i, soft := range w.soft {
@@ -96,12 +108,7 @@ func (e *rebar) estimate(ctx context.Context, logits []float64, draws int, r *ra
 	clear(gradient)
 	pull := 0.0
 	for range draws {
-		w.draw(logits, r)
-		energy, err := e.energies(ctx, w.hard)
-		if err != nil {
-			return err
-		}
-		at, err := e.relaxAt(ctx, w)
+		energy, at, err := e.drawn(ctx, w, logits, r)
 		if err != nil {
 			return err
 		}

@@ -45,12 +45,7 @@ func (e *relax) estimate(ctx context.Context, logits []float64, draws int, r *ra
 	slope := make([]float64, len(e.parameters))
 	clear(gradient)
 	for range draws {
-		w.draw(logits, r)
-		energy, err := e.energies(ctx, w.hard)
-		if err != nil {
-			return err
-		}
-		at, err := e.relaxAt(ctx, w)
+		energy, at, err := e.drawn(ctx, w, logits, r)
 		if err != nil {
 			return err
 		}
