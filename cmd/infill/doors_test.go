@@ -5,9 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,16 +90,8 @@ func TestDoors(t *testing.T) {
 			return string(answer.Body)
 		},
 		"http": func(r request) string {
-			answer, err := http.Post(url+"/v1/fill", "application/json", strings.NewReader(quoted(r)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer answer.Body.Close()
-			text, err := io.ReadAll(answer.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(text)
+			_, text := posted(t, url+"/v1/fill", quoted(r))
+			return text
 		},
 		"mcp": func(r request) string {
 			var lists infill.Lists
@@ -175,18 +165,10 @@ func maskDoor(t *testing.T, url, template string, r *infill.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.Post(url+"/", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	status, text := posted(t, url+"/", string(body))
 	if strings.Contains(template, "-") {
-		if answer.StatusCode != 422 || !strings.Contains(string(text), "POST /v1/fill") {
-			t.Errorf("%s by POST /: %d %.300s", template, answer.StatusCode, text)
+		if status != 422 || !strings.Contains(text, "POST /v1/fill") {
+			t.Errorf("%s by POST /: %d %.300s", template, status, text)
 		}
 		return
 	}
@@ -196,9 +178,9 @@ func maskDoor(t *testing.T, url, template string, r *infill.Result) {
 	}
 	blanks := make([][]candidate, len(r.Alone))
 	if len(blanks) == 1 {
-		err = json.Unmarshal(text, &blanks[0])
+		err = json.Unmarshal([]byte(text), &blanks[0])
 	} else {
-		err = json.Unmarshal(text, &blanks)
+		err = json.Unmarshal([]byte(text), &blanks)
 	}
 	if err != nil {
 		t.Fatalf("%s by POST /: %v in %.300s", template, err, text)

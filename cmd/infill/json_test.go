@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -74,16 +73,8 @@ func jsonDoors(t *testing.T) map[string]func(body string) (answer string, refuse
 			return string(answer.Body), answer.Status != http.StatusOK
 		},
 		"http": func(body string) (string, bool) {
-			answer, err := http.Post(url+"/v1/fill", "application/json", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer answer.Body.Close()
-			text, err := io.ReadAll(answer.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(text), answer.StatusCode != http.StatusOK
+			status, text := posted(t, url+"/v1/fill", body)
+			return text, status != http.StatusOK
 		},
 		"mcp": func(body string) (string, bool) {
 			result, err := client.CallTool(t.Context(),

@@ -234,3 +234,18 @@ func TestMCPProcess(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// posted posts JSON and gives status and answer.
+func posted(t *testing.T, url, body string) (status int, text string) {
+	t.Helper()
+	answer, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(read)
+}
