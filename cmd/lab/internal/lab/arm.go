@@ -155,6 +155,7 @@ by each estimator: the example of ARM's slides.`)
 				definition: "root mean square of the estimates less the exact gradient, over the steps"},
 		}, curve{name: "probability", x: "step", y: "probability of the better value"},
 			curve{name: "gradient", x: "step", y: "estimate of the gradient"})
+		p.repeats(slidesARM, "figures 2 and 3")
 		for _, p0 := range *p0s {
 			for _, kind := range *chosen {
 				p.add(*repeats, func(ctx context.Context, b *bench) error {

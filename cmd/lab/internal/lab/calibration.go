@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -26,7 +27,7 @@ const mostMasked = 8
 // calibration holds the flags of the study that compares the probabilities of
 // fills with how often they are right.
 type calibration struct {
-	texts     *string
+	texts     *[]string
 	sentences *int
 	blanks    *[]int
 	least     *float64
@@ -40,10 +41,12 @@ right. The masked words are one token of the model each. A fill is right if it h
 the sentence in all blanks. The first table compares the probability of the fills that have at
 least --least with the share of right ones. The second has log P of the true words and, for
 several blanks, how far the two orders disagree about them: a masked model's conditionals do not
-fit together. Take texts that the model was not trained on.`)
+fit together. Take texts that the model was not trained on. Of several files, each stands alone
+and all together. With -o, a picture shows the shares by tenths.`)
 	f := s.Flags
 	c := &calibration{}
-	c.texts = f.String("texts", "", "`FILE` with a sentence on each line (needed)")
+	c.texts = define(f, "texts", nil, "files with a sentence on each line, with commas between them (needed)",
+		filesOf, func(paths []string) string { return strings.Join(paths, ",") })
 	c.sentences = wholeFlag(f, "sentences", 1000, 2, 1<<30, "sentences of the file, for each number of blanks")
 	c.blanks = numbersFlag(f, "blanks", []int{1, 2}, "numbers of blanks in a sentence, with commas between them")
 	c.least = define(f, "least", 0.03, "smallest probability of a fill that is compared", leastProbability, decimal)
@@ -67,14 +70,37 @@ func (c *calibration) open() (*infill.Filler, error) {
 	return infill.Open(infill.OpenOptions{Model: *c.model, Device: "cpu"})
 }
 
+// filesOf reads the names of files whose last parts differ.
+func filesOf(text string) ([]string, error) {
+	paths := strings.Split(text, ",")
+	var names []string
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if path == "" || slices.Contains(names, name) {
+			return nil, errors.New("a list of files with different names")
+		}
+		names = append(names, name)
+	}
+	return paths, nil
+}
+
+// together is the label of the cells of all texts.
+const together = "together"
+
 // plan chooses the sentences and their blanks.
 func (c *calibration) plan(_ context.Context, in *inputs, seed uint64) (*plan, error) {
-	if *c.texts == "" {
+	if len(*c.texts) == 0 {
 		return nil, refuse("texts", "name a file with a sentence on each line")
 	}
-	texts, err := corpus.Read(filepath.Base(*c.texts), *c.texts, nil)
-	if err != nil {
-		return nil, refuse("texts", "%w", err)
+	var texts []*corpus.Corpus
+	var names []string
+	for _, path := range *c.texts {
+		text, err := corpus.Read(filepath.Base(path), path, nil)
+		if err != nil {
+			return nil, refuse("texts", "%w", err)
+		}
+		texts = append(texts, text)
+		names = append(names, text.Name)
 	}
 	filler, err := c.open()
 	if err != nil {
@@ -82,30 +108,54 @@ func (c *calibration) plan(_ context.Context, in *inputs, seed uint64) (*plan, e
 	}
 	defer filler.Close()
 	model := filler.Model()
-	p := newPlan(fmt.Sprintf("calibration of %s: fills of %s", model.Name, texts.Name), calibrationColumns())
+	p := newPlan(fmt.Sprintf("calibration of %s: fills of %s", model.Name, strings.Join(names, " and ")),
+		calibrationColumns(), curve{name: "calibration", x: "mean probability of the fills, %",
+			y: "right ones among them, %", interval: "95 % interval", shares: true})
+	p.caption = "Probabilities of fills by tenths"
 	p.between = "sentences"
 	in.add("model", model.Name, model.SHA256)
-	in.add("texts", texts.Name, texts.SHA256)
-	p.notes = texts.LeftOut()
+	for _, text := range texts {
+		in.add("texts", text.Name, text.SHA256)
+		p.notes = append(p.notes, text.LeftOut()...)
+	}
 	for _, blanks := range *c.blanks {
 		if blanks > mostMasked {
 			return nil, refuse("blanks", "%d are too many: at most %d", blanks, mostMasked)
 		}
-		chosen, err := texts.Select(corpus.SelectOptions{Sentences: *c.sentences, Mask: corpus.Mask{Count: blanks},
-			Seed:  seed,
-			Word:  func(word string) bool { return oneToken(filler, word) },
-			Check: func(template string) string { return checkBlanks(filler, template, blanks) }})
-		if err != nil {
-			return nil, refuse("sentences", "%w", err)
+		all := &calibrationRun{of: c, blanks: blanks}
+		for _, text := range texts {
+			chosen, err := text.Select(corpus.SelectOptions{Sentences: *c.sentences, Mask: corpus.Mask{Count: blanks},
+				Seed:  seed,
+				Word:  func(word string) bool { return oneToken(filler, word) },
+				Check: func(template string) string { return checkBlanks(filler, template, blanks) }})
+			if err != nil {
+				return nil, refuse("sentences", "%w", err)
+			}
+			run := &calibrationRun{of: c, prompts: chosen.Prompts, blanks: blanks}
+			run.add(p, text.Name)
+			all.parts = append(all.parts, run)
 		}
-		run := &calibrationRun{of: c, prompts: chosen.Prompts, blanks: blanks}
-		for _, part := range c.parts() {
-			p.add(1, func(ctx context.Context, b *bench) error { return run.compare(ctx, b, part) },
-				parameter{"blanks", strconv.Itoa(blanks)}, parameter{"forecast", part.String()})
+		if len(texts) > 1 {
+			all.add(p, together)
 		}
-		p.add(1, run.orders, parameter{"blanks", strconv.Itoa(blanks)}, parameter{"forecast", "all"})
 	}
 	return p, nil
+}
+
+// add adds the cells of the run: one for each part of the probabilities, and
+// one of all.
+func (r *calibrationRun) add(p *plan, text string) {
+	cell := func(forecast string, run func(context.Context, *bench) error) {
+		p.add(1, run, parameter{"texts", text}, parameter{"blanks", strconv.Itoa(r.blanks)},
+			parameter{"forecast", forecast})
+	}
+	for _, part := range r.of.tenths() {
+		cell(part.String(), func(ctx context.Context, b *bench) error { return r.compare(ctx, b, part) })
+	}
+	for _, part := range coarser {
+		cell(part.String(), func(ctx context.Context, b *bench) error { return r.compare(ctx, b, part) })
+	}
+	cell("all", r.whole)
 }
 
 func calibrationColumns() []column {
@@ -158,20 +208,24 @@ func (p span) holds(probability float64) bool {
 	return p.low <= probability && (probability < p.high || p.high == 1)
 }
 
-// parts returns the tenths of the probabilities from the least one on, and
-// then coarser parts, of which few fills suffice.
-func (c *calibration) parts() []span {
+// coarser are wide parts of the probabilities, of which few fills suffice.
+var coarser = []span{{0.1, 0.3}, {0.3, 1}}
+
+// tenths returns the tenths of the probabilities from the least one on.
+func (c *calibration) tenths() []span {
 	parts := []span{{*c.least, 0.1}}
 	for tenth := 1; tenth < 10; tenth++ {
 		parts = append(parts, span{float64(tenth) / 10, float64(tenth+1) / 10})
 	}
-	return append(parts, span{0.1, 0.3}, span{0.3, 1})
+	return parts
 }
 
-// calibrationRun fills the chosen sentences once, for all parts.
+// calibrationRun fills the chosen sentences once, for all parts of the
+// probabilities. A run of several texts has their runs.
 type calibrationRun struct {
 	of      *calibration
 	prompts []corpus.Prompt
+	parts   []*calibrationRun
 	blanks  int
 	filled  []filledSentence // of each prompt; empty until fill has run
 }
@@ -195,6 +249,9 @@ func (r *calibrationRun) fill(ctx context.Context, b *bench) error {
 	if len(r.filled) > 0 {
 		return nil
 	}
+	if len(r.parts) > 0 {
+		return r.gather(ctx, b)
+	}
 	filler, err := r.of.open()
 	if err != nil {
 		return err
@@ -216,6 +273,20 @@ func (r *calibrationRun) fill(ctx context.Context, b *bench) error {
 	})
 	if err != nil {
 		return err
+	}
+	r.filled = filled
+	return nil
+}
+
+// gather fills the sentences of all texts.
+func (r *calibrationRun) gather(ctx context.Context, b *bench) error {
+	var filled []filledSentence
+	for _, part := range r.parts {
+		err := part.fill(ctx, b)
+		if err != nil {
+			return err
+		}
+		filled = append(filled, part.filled...)
 	}
 	r.filled = filled
 	return nil
@@ -269,18 +340,22 @@ func (c *calibration) likely(ctx context.Context, filler *infill.Filler, p corpu
 	}
 }
 
-// compare compares the probabilities of one part with what is right.
-func (r *calibrationRun) compare(ctx context.Context, b *bench, of span) error {
-	err := r.fill(ctx, b)
-	if err != nil {
-		return err
-	}
+// A shareRight is what came of the fills of a part of the probabilities.
+type shareRight struct {
+	fills         float64
+	said, right   float64 // mean probability and share of right ones, in percent
+	standardError float64 // of right; NaN if it is not known
+	low, high     float64 // 95 % interval of right
+}
+
+// share returns what came of the fills of one part. r.fill has run.
+func (r *calibrationRun) share(of span) (s shareRight) {
 	said := 0.0
 	var fills, right []float64 // of each sentence with such a fill
-	for _, s := range r.filled {
+	for _, sentence := range r.filled {
 		n := 0.0
 		hits := 0.0
-		for _, f := range s.fills {
+		for _, f := range sentence.fills {
 			if !of.holds(f.probability) {
 				continue
 			}
@@ -295,18 +370,52 @@ func (r *calibrationRun) compare(ctx context.Context, b *bench, of span) error {
 			right = append(right, hits)
 		}
 	}
-	count := floats.Sum(fills)
-	b.number("fills", count)
-	if count == 0 {
-		return nil
+	s.fills = floats.Sum(fills)
+	if s.fills == 0 {
+		return s
 	}
 	share, standardError := ratio(right, fills)
-	independent := independentDraws(share, standardError, count, float64(len(fills)))
+	independent := independentDraws(share, standardError, s.fills, float64(len(fills)))
 	low, high := metrics.Wilson(share, independent, 0.95)
-	b.number("said", 100*said/count)
-	b.estimate("right")(100*share, 100*standardError)
-	b.number("low", 100*low)
-	b.number("high", 100*high)
+	s.said = 100 * said / s.fills
+	s.right = 100 * share
+	s.standardError = 100 * standardError
+	s.low = 100 * low
+	s.high = 100 * high
+	return s
+}
+
+// compare compares the probabilities of one part with what is right.
+func (r *calibrationRun) compare(ctx context.Context, b *bench, of span) error {
+	err := r.fill(ctx, b)
+	if err != nil {
+		return err
+	}
+	s := r.share(of)
+	b.number("fills", s.fills)
+	if s.fills == 0 {
+		return nil
+	}
+	b.number("said", s.said)
+	b.estimate("right")(s.right, s.standardError)
+	b.number("low", s.low)
+	b.number("high", s.high)
+	return nil
+}
+
+// whole draws the tenths, and tells what the two orders say of the true words.
+func (r *calibrationRun) whole(ctx context.Context, b *bench) error {
+	err := r.fill(ctx, b)
+	if err != nil {
+		return err
+	}
+	for _, part := range r.of.tenths() {
+		s := r.share(part)
+		if s.fills > 0 && len(r.parts) == 0 {
+			b.pointAt("calibration", sample{X: s.said, Y: s.right, Low: s.low, High: s.high})
+		}
+	}
+	r.orders(b)
 	return nil
 }
 
@@ -336,11 +445,7 @@ func independentDraws(share, standardError, draws, clusters float64) float64 {
 }
 
 // orders tells what the two orders say of the true words.
-func (r *calibrationRun) orders(ctx context.Context, b *bench) error {
-	err := r.fill(ctx, b)
-	if err != nil {
-		return err
-	}
+func (r *calibrationRun) orders(b *bench) {
 	unproven := 0
 	var forth, back, mean, gain, apart []float64
 	for _, s := range r.filled {
@@ -358,7 +463,7 @@ func (r *calibrationRun) orders(ctx context.Context, b *bench) error {
 	b.number("unproven", float64(unproven))
 	b.estimate("log-p")(meanAndError(forth))
 	if r.blanks == 1 {
-		return nil
+		return
 	}
 	b.estimate("log-p-r2l")(meanAndError(back))
 	b.estimate("log-p-mean")(meanAndError(mean))
@@ -368,5 +473,4 @@ func (r *calibrationRun) orders(ctx context.Context, b *bench) error {
 		quantile := stat.Quantile(float64(percent)/100, stat.Empirical, apart, nil)
 		b.number(fmt.Sprintf("apart-%d", percent), quantile)
 	}
-	return nil
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"infill/infill"
 	"infill/internal/eval/corpus"
+	"infill/internal/picture"
 	"infill/lm"
 	"infill/models"
 	"infill/tokenize"
@@ -217,7 +219,64 @@ func TestCalibrationText(t *testing.T) {
 		t.Error("seven sentences give the report of six")
 	}
 	// A cell that is all of two tables stands in the second alone.
-	if n := strings.Count(first, "\n  1            all "); n != 1 {
+	if n := strings.Count(first, "\n  sentences.txt       1       all "); n != 1 {
 		t.Errorf("%d rows of all sentences with one blank:\n%s", n, first)
+	}
+}
+
+// TestCalibrationTogether: of two files, the cells of both together have the
+// fills of each, and the pictures have the tenths of each with the intervals of
+// the table.
+func TestCalibrationTogether(t *testing.T) {
+	text := string(must(os.ReadFile(calibrationTexts))(t))
+	other := filepath.Join(t.TempDir(), "other.txt")
+	none(t, os.WriteFile(other, []byte(strings.ReplaceAll(text, "the ", "a ")), 0o600))
+	s := study(t, "calibration", "texts", calibrationTexts+","+other, "sentences", "8", "blanks", "1")
+	report := studied(t, s, StudyOptions{Seed: 2})
+	fills := map[string]float64{}
+	for _, c := range report.Cells {
+		text, part := c.Labels.value("texts"), c.Labels.value("forecast")
+		if part != "all" && text != together {
+			fills[part] += c.Numbers["fills"]
+		}
+		if part != "all" && text == together && c.Numbers["fills"] != fills[part] {
+			t.Errorf("%s: %v fills together, want %v", part, c.Numbers["fills"], fills[part])
+		}
+	}
+	for _, c := range report.Cells {
+		if c.Labels.value("forecast") != "all" {
+			continue
+		}
+		points := c.Curves["calibration"]
+		for _, of := range report.Cells {
+			x, known := of.Numbers["said"]
+			wide := strings.HasSuffix(of.Labels.value("forecast"), "0 to 30 %") ||
+				of.Labels.value("forecast") == "30 to 100 %"
+			if of.Labels.value("texts") != c.Labels.value("texts") || c.Labels.value("texts") == together ||
+				!known || wide && of.Labels.value("forecast") != "20 to 30 %" {
+				continue
+			}
+			want := sample{X: x, Y: of.Numbers["right"], Low: of.Numbers["low"], High: of.Numbers["high"]}
+			if len(points) == 0 || points[0] != want {
+				t.Fatalf("%v: the picture has %v, the table %v", of.Labels, points, want)
+			}
+			points = points[1:]
+		}
+		if len(points) > 0 {
+			t.Errorf("%v: the picture has more: %v", c.Labels, points)
+		}
+	}
+	drawn := string(must(picture.SVG(must(report.draw())(t)["calibration-1-all"]))(t))
+	for _, want := range []string{">sentences.txt<", ">other.txt<", ">as said<", "95 % interval", ">blanks 1<"} {
+		if !strings.Contains(drawn, want) {
+			t.Errorf("the picture has no %s", want)
+		}
+	}
+	if strings.Contains(drawn, together) {
+		t.Error("the picture repeats the texts together")
+	}
+	_, err := filesOf("a/x.txt,b/x.txt")
+	if err == nil {
+		t.Error("two files of one name were taken")
 	}
 }

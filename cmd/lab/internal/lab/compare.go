@@ -71,6 +71,7 @@ func newComparison(k kind) *Study {
 			return nil, err
 		}
 		p := newComparisonPlan("Samplers on "+d.String(), *chains)
+		p.caption = "Samplers on " + k.title
 		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *initial, *trace, clock}, seed)
 	}
 	return s
@@ -101,7 +102,8 @@ func newComparisonPlan(title string, chains int) *plan {
 			definition: "effective sample size of all chains together by second of stepping"},
 		{name: "seconds", format: "%.2f", table: 1, timed: true,
 			definition: secondsAre + " in the steps of all chains, one run, noisy"},
-	}, curve{byStep, "step", "log RMSE (natural)", true}, curve{mmd, "step", "log MMD² (natural)", true})
+	}, curve{name: byStep, x: "step", y: "log RMSE (natural)", log: true},
+		curve{name: mmd, x: "step", y: "log MMD² (natural)", log: true})
 	p.follow(byStep, 2, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²; ")
 	p.follow(mmd, 3, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the "+
 		"chains' present states; its error is the jackknife's over chains; ")

@@ -3,8 +3,10 @@ package lab
 import (
 	"cmp"
 	"errors"
+	"image/color"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -34,10 +36,10 @@ func (r *StudyReport) draw() (drawings, error) {
 	}
 	for _, panel := range r.panels() {
 		suffix := ""
-		title := r.subject()
+		title := r.plan.caption
 		if panel.name() != "" {
 			suffix = "-" + plain(panel.name())
-			title = panel.name()
+			title += "\n" + panel.words()
 		}
 		for _, c := range r.plan.curves {
 			p, err := panel.curves(c, title, c.x, func(s sample) float64 { return s.X })
@@ -56,34 +58,90 @@ func (r *StudyReport) draw() (drawings, error) {
 	return list, failed
 }
 
+// words names the labels that all groups share, with their values.
+func (p panel) words() string {
+	var words []string
+	for _, l := range p[0].labels()[1:] {
+		if l.Value != all {
+			words = append(words, l.Name+" "+l.Value)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// standardErrors says what the bands are of points without intervals.
+const standardErrors = "± one standard error"
+
 // curves plots a curve of every group, averaged over the group's repetitions.
 func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
 	var list []line
 	for _, g := range p {
 		l := line{name: g.labels()[0].Value}
 		for k := 0; ; k++ {
-			var xs, ys []float64
+			var xs []float64
+			var points []sample
 			for _, cell := range g {
 				if s := cell.Curves[c.name]; k < len(s) {
 					xs = append(xs, at(s[k]))
-					ys = append(ys, s[k].Y)
+					points = append(points, s[k])
 				}
 			}
 			if xs == nil {
 				break
 			}
-			if at := (plotter.XY{X: stat.Mean(xs, nil), Y: stat.Mean(ys, nil)}); !c.log || at.X > 0 {
-				l.at = append(l.at, at)
+			if x := stat.Mean(xs, nil); !c.log || x > 0 {
+				l.add(x, average(points))
 			}
 		}
 		list = append(list, l)
 	}
-	drawn, err := drawLines(title, x, c.y, list)
-	if drawn != nil && c.log {
+	drawn, err := drawLines(title, x, c.y, cmp.Or(c.interval, standardErrors), list)
+	if drawn == nil || err != nil {
+		return drawn, err
+	}
+	if c.log {
 		drawn.X.Scale = plot.LogScale{}
 		drawn.X.Tick.Marker = plot.LogTicks{Prec: -1}
 	}
-	return drawn, err
+	if c.shares {
+		drawn.X.Min = 0
+		drawn.X.Max = 100
+		drawn.Y.Min = 0
+		drawn.Y.Max = 100
+		equal := plotter.NewFunction(func(x float64) float64 { return x })
+		equal.Dashes = plotutil.Dashes(1)
+		drawn.Add(equal)
+		drawn.Legend.Add("as said", equal)
+	}
+	return drawn, nil
+}
+
+// average returns the mean of the points of several repetitions, with the
+// standard error between them. A single point has its own interval.
+func average(points []sample) sample {
+	if len(points) == 1 {
+		s := points[0]
+		if s.Low == 0 && s.High == 0 {
+			s.Low = s.Y - s.Error
+			s.High = s.Y + s.Error
+		}
+		return s
+	}
+	var ys []float64
+	for _, s := range points {
+		ys = append(ys, s.Y)
+	}
+	return around(ys)
+}
+
+// around returns the mean of values, and an interval of one standard error to
+// each side.
+func around(values []float64) sample {
+	mean, e := meanAndError(values)
+	if math.IsNaN(e) {
+		e = 0
+	}
+	return sample{Y: mean, Low: mean - e, High: mean + e}
 }
 
 // drawColumn plots a column. Against a label of numbers, each value of the
@@ -92,43 +150,75 @@ func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.
 func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 	var list []line
 	for _, g := range r.groups() {
-		y := g.numbers(c.name)
-		if len(y) == 0 {
+		values := g.numbers(c.name)
+		if len(values) == 0 {
 			continue
+		}
+		y := around(values)
+		if len(values) == 1 {
+			y.Low -= g[0].Errors[c.name]
+			y.High += g[0].Errors[c.name]
 		}
 		if x := g.numbers(c.against); len(x) > 0 {
 			name, _, _ := strings.Cut(g.labels()[0].Value, ":")
-			list = addPoint(list, name, stat.Mean(x, nil), stat.Mean(y, nil))
+			lineOf(&list, name).add(stat.Mean(x, nil), y)
 		}
 		if x, err := strconv.ParseFloat(g.labels().value(c.against), 64); err == nil {
-			list = addPoint(list, g.labels()[0].Value, math.Max(x, 1e-9), stat.Mean(y, nil))
+			lineOf(&list, g.labels()[0].Value).add(math.Max(x, 1e-9), y)
 		}
 	}
-	for _, l := range list {
-		slices.SortStableFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+	for i := range list {
+		sort.Stable(&list[i])
 	}
-	return drawLines(r.subject(), c.against, c.name, list)
+	return drawLines(r.plan.caption, c.against, c.name, standardErrors, list)
 }
 
-// subject returns the title without the settings, for which a plot has no room.
-func (r *StudyReport) subject() string { return r.Title[:strings.IndexAny(r.Title+",", ":,")] }
-
-// line is a line of a plot.
+// line is a line of a plot, with an interval at each point.
 type line struct {
-	name string
-	at   plotter.XYs
+	name      string
+	at        plotter.XYs
+	low, high []float64
 }
 
-// addPoint adds a point to the line with the given name, and makes that line if
-// it does not exist.
-func addPoint(list []line, name string, x, y float64) []line {
-	i := slices.IndexFunc(list, func(l line) bool { return l.name == name })
-	if i < 0 {
-		i = len(list)
-		list = append(list, line{name: name})
+func (l *line) add(x float64, y sample) {
+	l.at = append(l.at, plotter.XY{X: x, Y: y.Y})
+	l.low = append(l.low, y.Low)
+	l.high = append(l.high, y.High)
+}
+
+func (l *line) Len() int           { return len(l.at) }
+func (l *line) Less(i, j int) bool { return l.at[i].X < l.at[j].X }
+func (l *line) Swap(i, j int) {
+	l.at[i], l.at[j] = l.at[j], l.at[i]
+	l.low[i], l.low[j] = l.low[j], l.low[i]
+	l.high[i], l.high[j] = l.high[j], l.high[i]
+}
+
+// YError returns how far the interval of a point reaches down and up.
+func (l *line) YError(i int) (down, up float64) { return l.at[i].Y - l.low[i], l.high[i] - l.at[i].Y }
+
+// XY returns a point.
+func (l *line) XY(i int) (x, y float64) { return l.at.XY(i) }
+
+// uncertain reports whether an interval is wider than its point.
+func (l *line) uncertain() bool {
+	for i := range l.at {
+		if l.low[i] < l.high[i] {
+			return true
+		}
 	}
-	list[i].at = append(list[i].at, plotter.XY{X: x, Y: y})
-	return list
+	return false
+}
+
+// lineOf returns the line with the given name, and makes it if it does not
+// exist.
+func lineOf(list *[]line, name string) *line {
+	i := slices.IndexFunc(*list, func(l line) bool { return l.name == name })
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, line{name: name})
+	}
+	return &(*list)[i]
 }
 
 func newPlot(title, x, y string) *plot.Plot {
@@ -145,39 +235,99 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// fewPoints is the largest number of points of a line that are marked.
-const fewPoints = 20
+// fewPoints is the largest number of points of a line that are marked, each
+// with its interval. Of more points, this many are marked, and a band shows the
+// intervals.
+const fewPoints = 12
 
 // drawLines plots lines, except those of several points with the same x. If no
-// line is left, it returns nil.
-func drawLines(title, x, y string, list []line) (*plot.Plot, error) {
+// line is left, it returns nil. Colours, dashes and marks tell lines apart.
+func drawLines(title, x, y, interval string, list []line) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
-	drawn := false
-	for i, l := range list {
-		n := len(l.at)
+	drawn := 0
+	for i := range list {
+		l := &list[i]
+		n := l.Len()
 		if n == 0 || n > 1 && l.at[0].X == l.at[n-1].X {
 			continue
 		}
-		drawn = true
-		path, points, err := plotter.NewLinePoints(l.at)
+		err := l.draw(p, drawn)
 		if err != nil {
 			return nil, err
 		}
-		path.Color = picture.Colour(i)
-		path.Dashes = plotutil.Dashes(i / picture.Colours)
-		path.Width = vg.Points(1.4)
-		points.Color = path.Color
-		points.Shape = plotutil.Shape(i)
-		p.Add(path)
-		thumbnails := []plot.Thumbnailer{path}
-		if n <= fewPoints {
-			p.Add(points)
-			thumbnails = append(thumbnails, points)
-		}
-		p.Legend.Add(l.name, thumbnails...)
+		drawn++
 	}
-	if !drawn {
+	if drawn == 0 {
 		return nil, nil
 	}
+	if slices.ContainsFunc(list, func(l line) bool { return l.uncertain() }) {
+		p.Y.Label.Text += ", " + interval
+	}
 	return p, nil
+}
+
+// draw adds the line to a plot, as its i-th.
+func (l *line) draw(p *plot.Plot, i int) error {
+	colour := picture.Colour(i)
+	if l.uncertain() {
+		interval, err := l.intervals(colour)
+		if err != nil {
+			return err
+		}
+		p.Add(interval)
+	}
+	path, err := plotter.NewLine(l.at)
+	if err != nil {
+		return err
+	}
+	path.Color = colour
+	path.Dashes = plotutil.Dashes(i + i/picture.Colours) // other ones at the colour's next turn
+	path.Width = vg.Points(1.4)
+	marks, err := plotter.NewScatter(l.marks(i))
+	if err != nil {
+		return err
+	}
+	marks.Color = colour
+	marks.Shape = plotutil.Shape(i)
+	marks.Radius = vg.Points(3)
+	p.Add(path, marks)
+	p.Legend.Add(l.name, path, marks)
+	return nil
+}
+
+// marks returns the points to mark: all if they are few, else some, at other
+// places than those of the lines before.
+func (l *line) marks(i int) (at plotter.XYs) {
+	stride := (l.Len() + fewPoints - 1) / fewPoints
+	for k := i % stride; k < l.Len(); k += stride {
+		at = append(at, l.at[k])
+	}
+	return at
+}
+
+// intervals draws the intervals of few points as bars, and of many as a band.
+func (l *line) intervals(colour color.RGBA) (plot.Plotter, error) {
+	if l.Len() <= fewPoints {
+		bars, err := plotter.NewYErrorBars(l)
+		if err != nil {
+			return nil, err
+		}
+		bars.Color = colour
+		return bars, nil
+	}
+	var edge plotter.XYs
+	for i, at := range l.at {
+		edge = append(edge, plotter.XY{X: at.X, Y: l.low[i]})
+	}
+	for i := l.Len() - 1; i >= 0; i-- {
+		edge = append(edge, plotter.XY{X: l.at[i].X, Y: l.high[i]})
+	}
+	band, err := plotter.NewPolygon(edge)
+	if err != nil {
+		return nil, err
+	}
+	const opacity = 50 // of 255
+	band.Color = color.NRGBA{colour.R, colour.G, colour.B, opacity}
+	band.LineStyle.Width = 0
+	return band, nil
 }

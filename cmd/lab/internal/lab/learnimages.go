@@ -80,6 +80,7 @@ MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fif
 			{name: "independent", format: "%.2f", definition: "log-likelihood of independent pixels, for comparison"},
 			acceptanceColumn(), secondsColumn("of training and evaluation"),
 		}, curve{name: "difference", x: "update", y: "mean U of data less that of chains"})
+		p.repeats(discreteLangevin, "table 1")
 		for _, spec := range *list {
 			p.add(*repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, set) },
 				parameter{"sampler", spec.Label})

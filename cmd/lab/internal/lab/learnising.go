@@ -64,6 +64,7 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 				"less the true one, after the last update", against: "steps"},
 			acceptanceColumn(), secondsColumn("of a training"),
 		}, curve{name: "log-rmse", x: "update", y: "log RMSE of W (natural)"})
+		p.repeats(discreteLangevin, "figure 5")
 		p.notes = []string{fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f",
 			math.Log(floats.Norm(truth, 2)/float64(sites)))}
 		data := func(ctx context.Context, b *bench) ([]int, error) {

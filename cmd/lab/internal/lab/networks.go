@@ -47,6 +47,7 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 			acceptanceColumn(), secondsColumn("of all chains"),
 		}, curve{name: "train-ll", x: "step", y: "training log-likelihood"},
 			curve{name: "test-rmse", x: "step", y: "test RMSE"})
+		p.repeats(discreteLangevin, "table 2")
 		p.notes = []string{"every repetition has another fifth of the examples to test with"}
 		for _, name := range *data {
 			table, err := readRegression(in, name)

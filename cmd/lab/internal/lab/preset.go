@@ -165,14 +165,21 @@ func NewPreset() *Study {
 	return s
 }
 
+// caption returns the title of the figure's pictures.
+func (f figure) caption() string {
+	part := strings.ReplaceAll(strings.TrimPrefix(f.name, "dlp-"), "-", " ")
+	return discreteLangevin + ", " + part + ":\n" + f.title
+}
+
 func (f figure) plan(ctx context.Context, in *inputs, chains, steps int, seed uint64) (*plan, error) {
 	title := f.name + ": " + f.title
 	// What a preset stands for may change between commits of one version.
 	in.add("preset", f.name, fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, f.chains, f.steps, f.parts))))
 	if f.name == biasPreset {
-		return biasPlan(ctx, title, chains, steps)
+		return biasPlan(ctx, title, f.caption(), chains, steps)
 	}
 	p := newComparisonPlan(title, chains)
+	p.caption = f.caption()
 	for _, part := range f.parts {
 		d, err := newDistribution(ctx, in, part.target)
 		if err != nil {
@@ -304,7 +311,7 @@ const biasOfIsing = "2 × 2 Ising model by α"
 // example, with the step size of equation 2. In the example's exact law α
 // matters little, but its chains, which the quadratic term holds back, mix only
 // at a large α.
-func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, error) {
+func biasPlan(ctx context.Context, title, caption string, chains, steps int) (*plan, error) {
 	p := newPlan(title, []column{
 		{name: "exact", format: "%.3g", definition: "‖π_α - π‖₁ of the exact stationary law", against: "at"},
 		{name: "observed", format: "%.3g", definition: "the same of the states that chains visited", against: "at"},
@@ -316,6 +323,7 @@ func biasPlan(ctx context.Context, title string, chains, steps int) (*plan, erro
 			"of the model's terms, over all states and slots"},
 		{name: "bound-6.1", format: "%.3g", table: 1, definition: "of theorem 6.1"},
 	})
+	p.caption = caption
 	p.betweenChains(chains)
 	p.notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
 		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",

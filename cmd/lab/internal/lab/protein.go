@@ -268,6 +268,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 				definition: "½ ln of the mean square of the learnt norms less the true ones", against: "steps"},
 			acceptanceColumn(), secondsColumn("of a training"),
 		}, curve{name: "recall", x: "update", y: "recall of contacts"})
+		p.repeats(gibbsGradients, "contacts")
 		p.notes = []string{fmt.Sprintf("recall of pairs in any order: %.3f",
 			float64(n)/float64(truth.sites*(truth.sites-1)))}
 		if sequences != nil {

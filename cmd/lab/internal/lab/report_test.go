@@ -144,7 +144,7 @@ var drawnText = regexp.MustCompile(`<text x="([-0-9.]+)" y="([-0-9.]+)" transfor
 // TestDraw: twenty series look different from each other, the legend stands
 // outside the frame, and no text leaves the picture.
 func TestDraw(t *testing.T) {
-	r := &StudyReport{Title: "a title, with many settings", plan: newComparisonPlan("", 2)}
+	r := &StudyReport{plan: newComparisonPlan("a title, with many settings", 2)}
 	names := map[string]bool{}
 	for i := range 20 {
 		c := &cellResult{Labels: labels{{"sampler", fmt.Sprintf("dmala%d:step-size=0.%02d,balance=sqrt", i, i)}}}
@@ -181,6 +181,44 @@ func TestDraw(t *testing.T) {
 		if lines := name != "ess"; lines && (beside != 20 || len(looks) != 20) {
 			t.Errorf("%s: %d of 20 names stand beside the frame, in %d looks", name, beside, len(looks))
 		}
+	}
+}
+
+// TestDrawIntervals: many points have a band from one standard error below to
+// one above, few have bars, and seven lines differ without their colours.
+func TestDrawIntervals(t *testing.T) {
+	r := &StudyReport{plan: newPlan("learning: x", nil, curve{name: "u", x: "step", y: "U"})}
+	r.plan.repeats(discreteLangevin, "figure 5")
+	for sampler := range 7 {
+		for repeat := range 2 {
+			c := &cellResult{Labels: labels{{"sampler", fmt.Sprint("s", sampler)}, {"steps", "5"},
+				{repeatLabel, fmt.Sprint(repeat)}}}
+			for k := range 10 + 10*sampler {
+				c.Curves = map[string][]sample{"u": append(c.Curves["u"],
+					sample{X: float64(k), Y: float64(k + 2*repeat)})}
+			}
+			r.Cells = append(r.Cells, c)
+		}
+	}
+	p := must(r.panels()[0].curves(r.plan.curves[0], "title", "x", func(s sample) float64 { return s.X }))(t)
+	// Values 2 apart have a mean 1 above the lower, and a standard error of 1.
+	if p.Y.Min != 0 || p.Y.Max != 71 || p.Y.Label.Text != "U, ± one standard error" {
+		t.Errorf("the intervals are from %v to %v, %q", p.Y.Min, p.Y.Max, p.Y.Label.Text)
+	}
+	list := must(r.draw())(t)
+	if title := list["u-5"].Title.Text; title != "Discrete Langevin paper, figure 5:\nlearning\nsteps 5" {
+		t.Errorf("the title is %q", title)
+	}
+	drawn := string(must(picture.SVG(list["u-5"]))(t))
+	if n := strings.Count(drawn, "fill-opacity"); n != 6 {
+		t.Errorf("%d bands of 6 lines of many points", n)
+	}
+	looks := map[string]bool{}
+	for _, style := range regexp.MustCompile(`stroke-width:1.4[^"]*`).FindAllString(drawn, -1) {
+		looks[style] = true
+	}
+	if len(looks) != 7 {
+		t.Errorf("7 lines have %d dashes", len(looks))
 	}
 }
 

@@ -57,12 +57,13 @@ func Studies() []*Study {
 		list = append(list, newComparison(k))
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
-		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration())
+		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newTrace())
 }
 
 // plan describes the work of a study before it runs.
 type plan struct {
 	title   string
+	caption string // title of the pictures, in words, with the paper's figure
 	columns []column
 	curves  []curve
 	cells   []cell
@@ -77,8 +78,18 @@ type plan struct {
 }
 
 func newPlan(title string, columns []column, curves ...curve) *plan {
-	return &plan{title: title, columns: columns, curves: curves}
+	return &plan{title: title, caption: title[:strings.IndexAny(title+",", ":,")], columns: columns, curves: curves}
 }
+
+// repeats makes the pictures name the part of a paper that the study repeats.
+func (p *plan) repeats(paper, part string) { p.caption = paper + ", " + part + ":\n" + p.caption }
+
+// Papers, as pictures name them.
+const (
+	discreteLangevin = "Discrete Langevin paper"
+	gibbsGradients   = "Gibbs with Gradients"
+	slidesARM        = "ARM slides"
+)
 
 // column describes a number that each cell computes.
 type column struct {
@@ -108,7 +119,9 @@ func secondsColumn(of string) column {
 // curve describes a number that a cell records while it runs.
 type curve struct {
 	name, x, y string
-	log        bool // whether plots show x on a logarithmic axis
+	log        bool   // whether plots show x on a logarithmic axis
+	interval   string // what the points' own intervals are; if "", they have none
+	shares     bool   // whether x and y are percent: plots then show where y equals x
 }
 
 // cell is one training or measurement. Cells whose labels differ only in repeat
@@ -345,6 +358,9 @@ type sample struct {
 	Seconds     float64 `json:"seconds,omitempty"`     // of the cell, up to this point
 	Y           float64 `json:"y"`
 	Error       float64 `json:"error,omitempty"` // standard error; 0 if unknown
+	// Low and High are the interval of Y, or both 0 if Error says it.
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
 }
 
 // put sets an entry of a map. If the map is nil, put makes it first.

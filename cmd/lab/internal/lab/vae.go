@@ -356,6 +356,7 @@ of an image from the upper. linear, nonlinear and two-layers are the slides' str
 			{name: "train", format: "%.2f", definition: "minus E[f] of the training images"},
 			secondsColumn("of a training with its tests"),
 		}, curve{name: "negative-elbo", x: "update", y: "test negative ELBO, nats"})
+		p.repeats(slidesARM, "figures 5 and 6")
 		for _, kind := range *kinds {
 			for _, of := range *chosen {
 				p.add(*repeats, func(ctx context.Context, b *bench) error {
