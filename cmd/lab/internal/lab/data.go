@@ -26,7 +26,7 @@ import (
 // carried holds data that are part of the program; data/README.md lists sources
 // and licences.
 //
-//go:embed data/*.csv data/digits.txt
+//go:embed data/*.csv data/*.tsv data/*.txt
 var carried embed.FS
 
 // regressions lists the names of the laboratory's own tables.

@@ -57,7 +57,7 @@ func Studies() []*Study {
 		list = append(list, newComparison(k))
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
-		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newTrace())
+		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(), newTrace())
 }
 
 // plan describes the work of a study before it runs.
