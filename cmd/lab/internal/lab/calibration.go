@@ -46,7 +46,7 @@ and all together. With -o, a picture shows the shares by tenths.`)
 	f := s.Flags
 	c := &calibration{}
 	c.texts = define(f, "texts", nil, "files with a sentence on each line, with commas between them (needed)",
-		filesOf, func(paths []string) string { return strings.Join(paths, ",") })
+		filesOf, joinedWords)
 	c.sentences = wholeFlag(f, "sentences", 1000, 2, 1<<30, "sentences of the file, for each number of blanks")
 	c.blanks = numbersFlag(f, "blanks", []int{1, 2}, "numbers of blanks in a sentence, with commas between them")
 	c.least = define(f, "least", 0.03, "smallest probability of a fill that is compared", leastProbability, decimal)
@@ -84,22 +84,50 @@ func filesOf(text string) ([]string, error) {
 	return paths, nil
 }
 
+func joinedWords(list []string) string { return strings.Join(list, ",") }
+
+// readTexts reads the files of --texts.
+func readTexts(in *inputs, paths []string) (texts []*corpus.Corpus, err error) {
+	if len(paths) == 0 {
+		return nil, refuse("texts", "name a file with a sentence on each line")
+	}
+	for _, path := range paths {
+		text, err := corpus.Read(filepath.Base(path), path, nil)
+		if err != nil {
+			return nil, refuse("texts", "%w", err)
+		}
+		in.add("texts", text.Name, text.SHA256)
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+// maskWords chooses sentences, and so many words of each that are one token of
+// the model.
+func maskWords(filler *infill.Filler, text *corpus.Corpus, sentences, blanks int, seed uint64) ([]corpus.Prompt, error) {
+	if blanks > mostMasked {
+		return nil, refuse("blanks", "%d are too many: at most %d", blanks, mostMasked)
+	}
+	chosen, err := text.Select(corpus.SelectOptions{Sentences: sentences, Mask: corpus.Mask{Count: blanks}, Seed: seed,
+		Word:  func(word string) bool { return oneToken(filler, word) },
+		Check: func(template string) string { return checkBlanks(filler, template, blanks) }})
+	if err != nil {
+		return nil, refuse("sentences", "%w", err)
+	}
+	return chosen.Prompts, nil
+}
+
 // together is the label of the cells of all texts.
 const together = "together"
 
 // plan chooses the sentences and their blanks.
 func (c *calibration) plan(_ context.Context, in *inputs, seed uint64) (*plan, error) {
-	if len(*c.texts) == 0 {
-		return nil, refuse("texts", "name a file with a sentence on each line")
+	texts, err := readTexts(in, *c.texts)
+	if err != nil {
+		return nil, err
 	}
-	var texts []*corpus.Corpus
 	var names []string
-	for _, path := range *c.texts {
-		text, err := corpus.Read(filepath.Base(path), path, nil)
-		if err != nil {
-			return nil, refuse("texts", "%w", err)
-		}
-		texts = append(texts, text)
+	for _, text := range texts {
 		names = append(names, text.Name)
 	}
 	filler, err := c.open()
@@ -115,23 +143,16 @@ func (c *calibration) plan(_ context.Context, in *inputs, seed uint64) (*plan, e
 	p.between = "sentences"
 	in.add("model", model.Name, model.SHA256)
 	for _, text := range texts {
-		in.add("texts", text.Name, text.SHA256)
 		p.notes = append(p.notes, text.LeftOut()...)
 	}
 	for _, blanks := range *c.blanks {
-		if blanks > mostMasked {
-			return nil, refuse("blanks", "%d are too many: at most %d", blanks, mostMasked)
-		}
 		all := &calibrationRun{of: c, blanks: blanks}
 		for _, text := range texts {
-			chosen, err := text.Select(corpus.SelectOptions{Sentences: *c.sentences, Mask: corpus.Mask{Count: blanks},
-				Seed:  seed,
-				Word:  func(word string) bool { return oneToken(filler, word) },
-				Check: func(template string) string { return checkBlanks(filler, template, blanks) }})
+			prompts, err := maskWords(filler, text, *c.sentences, blanks, seed)
 			if err != nil {
-				return nil, refuse("sentences", "%w", err)
+				return nil, err
 			}
-			run := &calibrationRun{of: c, prompts: chosen.Prompts, blanks: blanks}
+			run := &calibrationRun{of: c, prompts: prompts, blanks: blanks}
 			run.add(p, text.Name)
 			all.parts = append(all.parts, run)
 		}

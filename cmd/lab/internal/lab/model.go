@@ -47,11 +47,10 @@ Words of one sentence, and pairs of one template, depend on each other: a standa
 between sentences, templates or clozes. Of two models, the difference is taken item by item.
 Take texts that the models were not trained on.`)
 	k := &knowledge{}
-	joined := func(list []string) string { return strings.Join(list, ",") }
 	k.texts = define(s.Flags, "texts", nil, "files with a sentence on each line, with commas between them (needed)",
-		filesOf, joined)
+		filesOf, joinedWords)
 	k.models = define(s.Flags, "models", []string{""}, "a model, or two with a comma between them: names or folders "+
-		"(default: the built-in)", modelsOf, joined)
+		"(default: the built-in)", modelsOf, joinedWords)
 	k.sentences = wholeFlag(s.Flags, "sentences", 2000, 2, 1<<30, "sentences of each file, drawn by the seed")
 	k.words = wholeFlag(s.Flags, "words", 4, 3, 1<<30, "words masked in each sentence at most, one at a time")
 	s.plan = k.plan
@@ -142,9 +141,6 @@ type knowledgeRun struct {
 // plan reads the texts. The models are opened when they first run, but for their
 // names.
 func (k *knowledge) plan(ctx context.Context, in *inputs, seed uint64) (*plan, error) {
-	if len(*k.texts) == 0 {
-		return nil, refuse("texts", "name a file with a sentence on each line")
-	}
 	run := &knowledgeRun{of: k}
 	err := run.read(in, seed)
 	if err != nil {
@@ -187,14 +183,14 @@ func (k *knowledge) plan(ctx context.Context, in *inputs, seed uint64) (*plan, e
 
 // read reads the sentences, the pairs, the clozes and the probes.
 func (r *knowledgeRun) read(in *inputs, seed uint64) error {
-	for _, path := range *r.of.texts {
-		text, err := corpus.Read(strings.TrimSuffix(filepath.Base(path), ".txt"), path, nil)
-		if err != nil {
-			return refuse("texts", "%w", err)
-		}
-		in.add("texts", text.Name, text.SHA256)
-		r.texts = append(r.texts, text)
+	texts, err := readTexts(in, *r.of.texts)
+	if err != nil {
+		return err
 	}
+	for _, text := range texts {
+		text.Name = strings.TrimSuffix(text.Name, ".txt")
+	}
+	r.texts = texts
 	own := map[string]string{}
 	for _, name := range []string{"pairs.txt", "clozes.tsv", "probes.tsv"} {
 		text, err := in.read("texts", strings.TrimSuffix(name, filepath.Ext(name)),

@@ -1,0 +1,205 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+
+	"infill/infill"
+	"infill/internal/eval/corpus"
+	"infill/lm"
+	"infill/samplers"
+)
+
+// newProofs returns the study of what proofs cost.
+func newProofs() *Study {
+	s := newStudy("proofs", "Compare the model rows of a proof with the least that any proof needs",
+		`Mask words of sentences, chosen by the seed, and prove the likeliest fills from left to right.
+The masked words are one token of the model each. Somebody who knows all probabilities, and has
+to convince others, must show the conditional of each beginning that is likelier than the last
+of the fills: the least are these rows. The search does not know them beforehand.`)
+	f := s.Flags
+	paths := define(f, "texts", nil, "files with a sentence on each line, with commas between them (needed)",
+		filesOf, joinedWords)
+	sentences := wholeFlag(f, "sentences", 100, 2, 1<<30, "sentences of each file, for each number of blanks")
+	blanks := numbersFlag(f, "blanks", []int{2, 3, 4, 5}, "numbers of blanks in a sentence, with commas between them")
+	tops := numbersFlag(f, "k", []int{1, 5}, "numbers of fills to prove, with commas between them")
+	budget := wholeFlag(f, "budget", infill.DefaultRows, 1, 1<<20, "largest number of model rows of a sentence")
+	model := f.String("model", "", "`NAME` of a model, or a folder with one (default: the built-in)")
+	s.plan = func(ctx context.Context, in *inputs, seed uint64) (*plan, error) {
+		texts, err := readTexts(in, *paths)
+		if err != nil {
+			return nil, err
+		}
+		opened, err := openLanguage(ctx, *model, in)
+		if err != nil {
+			return nil, refuse("model", "%w", err)
+		}
+		defer opened.Close()
+		p := newPlan("what a proof of "+opened.name+" costs", proofColumns())
+		p.between = "sentences"
+		for _, text := range texts {
+			for _, n := range *blanks {
+				prompts, err := maskWords(infill.New(opened, opened.tokenizer), text, *sentences, n, seed)
+				if err != nil {
+					return nil, err
+				}
+				for _, k := range *tops {
+					run := &proofs{model: *model, prompts: prompts, top: k, budget: *budget}
+					p.add(1, run.measure, parameter{"texts", text.Name}, parameter{"blanks", strconv.Itoa(n)},
+						parameter{"k", strconv.Itoa(k)})
+				}
+			}
+		}
+		return p, nil
+	}
+	return s
+}
+
+func proofColumns() []column {
+	return []column{
+		{name: "sentences", format: "%.0f"},
+		{name: "proven", format: "%.0f", definition: "sentences whose likeliest fills were proven; the rest of the " +
+			"row is about these"},
+		{name: "rows", format: "%.1f", definition: "model rows, mean"},
+		{name: "least", format: "%.1f", definition: "the least that any proof needs, mean"},
+		{name: "more", format: "%.0f", definition: "rows beyond the least, in percent of it, of all sentences together"},
+		{name: "rows-25", format: "%.0f", table: 1, definition: "quartile of rows"},
+		{name: "rows-50", format: "%.0f", table: 1, definition: "median"},
+		{name: "rows-75", format: "%.0f", table: 1, definition: "upper quartile"},
+		{name: "least-25", format: "%.0f", table: 1, definition: "the same of the least"},
+		{name: "least-50", format: "%.0f", table: 1},
+		{name: "least-75", format: "%.0f", table: 1},
+	}
+}
+
+// proofs are the proofs of sentences.
+type proofs struct {
+	model       string
+	prompts     []corpus.Prompt
+	top, budget int
+}
+
+// measure proves the likeliest fills of each sentence. One sentence is proven
+// at a time, because the rows of one may take half a gigabyte.
+func (p *proofs) measure(ctx context.Context, b *bench) error {
+	model, err := openLanguage(ctx, p.model, &inputs{})
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	var rows, least []float64
+	for i, prompt := range p.prompts {
+		own, fewest, err := p.prove(ctx, model, prompt.Template)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", prompt.Line, err)
+		}
+		if fewest > 0 {
+			rows = append(rows, float64(own))
+			least = append(least, float64(fewest))
+		}
+		err = b.tick(ctx, i+1, len(p.prompts))
+		if err != nil {
+			return err
+		}
+	}
+	b.number("sentences", float64(len(p.prompts)))
+	b.number("proven", float64(len(rows)))
+	if len(rows) == 0 {
+		return nil
+	}
+	b.estimate("rows")(meanAndError(rows))
+	b.estimate("least")(meanAndError(least))
+	share, standardError := ratio(rows, least)
+	b.estimate("more")(100*(share-1), 100*standardError)
+	for name, values := range map[string][]float64{"rows": rows, "least": least} {
+		slices.Sort(values)
+		for _, percent := range []int{25, 50, 75} {
+			quantile := stat.Quantile(float64(percent)/100, stat.Empirical, values, nil)
+			b.number(fmt.Sprintf("%s-%d", name, percent), quantile)
+		}
+	}
+	return nil
+}
+
+// prove proves the likeliest fills of a template. It returns the model rows, and
+// the least rows of a proof: 0 if the budget ended first.
+func (p *proofs) prove(ctx context.Context, model *language, template string) (rows, least int, err error) {
+	seen := &witness{language: model}
+	result, err := infill.New(seen, model.tokenizer).Fill(ctx, infill.Request{Template: template,
+		Top: infill.Top(p.top), Method: infill.Search{Budget: infill.Budget{Rows: p.budget}}}, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(seen.beginnings) != int(result.Stats.ModelRows) {
+		return 0, 0, fmt.Errorf("%d model rows, and %d of them were seen", result.Stats.ModelRows, len(seen.beginnings))
+	}
+	if !*result.Proven {
+		return int(result.Stats.ModelRows), 0, nil
+	}
+	return int(result.Stats.ModelRows), seen.likelier(result.Fills[len(result.Fills)-1].LogLikelihood), nil
+}
+
+// A witness is a model that remembers which beginnings it was asked about.
+type witness struct {
+	*language
+	slots      []int // positions in the ids
+	beginnings map[string]beginning
+}
+
+// beginning is a row: some first slots are filled, and the next one is asked
+// for.
+type beginning struct {
+	mass float64   // log P of the filled slots, by the chain rule
+	next []float32 // log p of every token in the next slot
+}
+
+// MaskedLogProbabilities implements infill.LanguageModel. It is asked once, for
+// the empty beginning.
+func (w *witness) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
+	found, err := w.language.MaskedLogProbabilities(ctx, ids, slots)
+	if err == nil {
+		w.slots = slots
+		put(&w.beginnings, keyOf(ids), beginning{0, slices.Clone(found[0])})
+	}
+	return found, err
+}
+
+// LogProbabilities implements infill.LanguageModel.
+func (w *witness) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
+	found, err := w.language.LogProbabilities(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range rows {
+		last := w.slots[slices.Index(w.slots, row.Position)-1]
+		shorter := slices.Clone(row.IDs)
+		shorter[last] = w.tokenizer.MaskID()
+		before, known := w.beginnings[keyOf(shorter)]
+		if !known {
+			return nil, errors.New("a row was asked for before the row that it follows from")
+		}
+		w.beginnings[keyOf(row.IDs)] = beginning{before.mass + float64(before.next[row.IDs[last]]),
+			slices.Clone(found[i])}
+	}
+	return found, nil
+}
+
+func keyOf(ids []int) string { return string(samplers.AppendKey(nil, ids...)) }
+
+// likelier counts the beginnings that are at least as likely as the last of the
+// proven fills: each could become a likelier one, or that one. A search that
+// ended with a proof has asked for all of them.
+func (w *witness) likelier(last float64) (count int) {
+	const rounding = 1e-9 // log P of a fill is a sum in another order
+	for _, b := range w.beginnings {
+		if b.mass >= last-rounding {
+			count++
+		}
+	}
+	return count
+}
