@@ -44,7 +44,8 @@ come to the exact ones (log RMSE), how many independent draws the steps are wort
 what all that costs in evaluations of the target and in seconds.
 
 A sampler is written NAME:SETTING=VALUE,SETTING=VALUE; steps is a setting of all, and
-the name all stands for every sampler that suits the target.
+the name all stands for every sampler that suits the target. gwg:gradient=none proposes
+each change with the same probability.
 
 Equal steps, equal evaluations and equal seconds are different comparisons; all three
 are shown. Every number but the seconds is the same for the same seed.`
@@ -204,7 +205,23 @@ func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []
 // picks the terms of a stochastic gradient.
 func newKernel(d *distribution, s Spec, seed uint64) (samplers.Kernel, error) {
 	s.OnText = d.onText && samplers.Describe(s.Name).OnText != nil
-	return s.New(d.target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
+	target := d.target
+	known, has := target.(samplers.GradientTarget)
+	if s.Blind && has {
+		target = blind{known}
+	}
+	return s.New(target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
+}
+
+// blind is a target whose gradient is 0. So Gibbs with gradients proposes each
+// change with a fixed probability, and accepts by exp U alone: the random walk
+// with which the paper begins.
+type blind struct{ samplers.GradientTarget }
+
+// EnergyGradient implements samplers.GradientTarget.
+func (t blind) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	clear(gradient)
+	return t.Energy(ctx, states, energy)
 }
 
 // exact reports whether the stationary law of a sampler is the target.

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/targets"
 	"infill/samplers"
 )
 
@@ -359,5 +361,57 @@ func TestWarnings(t *testing.T) {
 	if fine := compared(t, smallIsing(t), "gibbs-x:block=6",
 		func(o *compareOptions) { o.Steps = 1000 }).Warnings(); len(fine) > 0 {
 		t.Errorf("warnings of independent draws: %v", fine)
+	}
+}
+
+// TestBlind: without a gradient, GWG flips each slot with the same probability,
+// and accepts by exp U alone. The fraction that it accepts follows from an
+// enumeration: Σ π(θ) Σ_i 1/n min(1, exp(U(θ^i) - U(θ))), and it stays below
+// that of GWG.
+func TestBlind(t *testing.T) {
+	d := opened(t, "ising:size=2x3,coupling=0.1,field=0.2")
+	e := must(targets.Enumerate(t.Context(), d.target))(t)
+	want := 0.0
+	for i, p := range e.Probability {
+		for slot := range 6 {
+			flipped := slices.Clone(e.State(i))
+			flipped[slot] = 1 - flipped[slot]
+			want += p / 6 * math.Min(1, math.Exp(e.Energy[e.Index(flipped)]-e.Energy[i]))
+		}
+	}
+	report := compared(t, d, "gwg:gradient=none,gwg", func(o *compareOptions) { o.Chains, o.Steps, o.WarmUp = 40, 2000, 50 })
+	blind, gwg := report.Cells[0], report.Cells[1]
+	got := blind.Numbers["acceptance"]
+	if math.Abs(got-want) > 4*blind.Errors["acceptance"] || blind.Errors["acceptance"] > 0.01 {
+		t.Errorf("acceptance %v ± %v, the enumeration has %v", got, blind.Errors["acceptance"], want)
+	}
+	if got >= gwg.Numbers["acceptance"] || blind.Numbers["exact"] != 1 || blind.Numbers[byStep] > -2 {
+		t.Errorf("%v beside %v", blind.Numbers, gwg.Numbers)
+	}
+	for _, text := range []string{"gwg:gradient=half", "dmala:gradient=none"} {
+		_, err := parseSpecs(text)
+		if err == nil || !strings.Contains(err.Error(), "only gwg takes gradient, and only none") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestBudgetsOfRepetitions: every repetition stands at the smallest budget of
+// all of them.
+func TestBudgetsOfRepetitions(t *testing.T) {
+	r := &StudyReport{plan: newPlan("", []column{{name: "y-at-seconds", follows: "y",
+		spent: func(s sample) float64 { return s.Seconds }}})}
+	for i, sampler := range []string{"a", "a", "b", "b"} {
+		c := &cellResult{Labels: labels{{"sampler", sampler}, {repeatLabel, strconv.Itoa(i % 2)}}}
+		for second := range 4 + i {
+			c.Curves = map[string][]sample{"y": append(c.Curves["y"], sample{Seconds: float64(second), Y: float64(10*i + second)})}
+		}
+		r.Cells = append(r.Cells, c)
+	}
+	r.atEqualBudgets()
+	for i, c := range r.Cells {
+		if got := c.Numbers["y-at-seconds"]; got != float64(10*i+3) {
+			t.Errorf("cell %d has %v, want that of the third second", i, got)
+		}
 	}
 }

@@ -180,6 +180,9 @@ type Spec struct {
 	// Steps is the number of steps of each chain. If it is 0, the comparison's
 	// number holds.
 	Steps int
+	// Blind is whether the proposal knows no gradient, so that each of its
+	// changes is as likely as another.
+	Blind bool
 }
 
 // named returns the spec of a sampler without settings. The sampler then
@@ -194,9 +197,9 @@ func labelsOf(specs []Spec) string {
 	return strings.Join(labels, ",")
 }
 
-// parseSpecs reads samplers as [samplers.ParseList] does, with one more
-// setting, steps: "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500".
-// "all" becomes a single spec, which a comparison unfolds.
+// parseSpecs reads samplers as [samplers.ParseList] does, with two more
+// settings: steps, as in "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500",
+// and gradient=none of gwg. "all" becomes a single spec, which a comparison unfolds.
 func parseSpecs(text string) (specs []Spec, err error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
@@ -222,6 +225,12 @@ func (s *Spec) check() error {
 			return fmt.Errorf("%s: steps %q is not a whole number of 1 or more", s.Name, steps)
 		}
 		s.Steps = n
+	}
+	if gradient, given := s.Take("gradient"); given {
+		if s.Name != "gwg" || gradient != "none" {
+			return fmt.Errorf("%s: gradient %q: only gwg takes gradient, and only none", s.Name, gradient)
+		}
+		s.Blind = true
 	}
 	if s.Name == all && len(s.Settings) == 0 && s.Steps == 0 {
 		return nil

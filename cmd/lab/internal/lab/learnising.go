@@ -62,6 +62,9 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 		p := newPlan(title, []column{
 			{name: "log-rmse", format: "%.3f", definition: "½ ln of the mean square over all entries of the learnt W " +
 				"less the true one, after the last update", against: "steps"},
+			{name: "log-rmse-at-seconds", format: "%.3f", timed: true, follows: "log-rmse",
+				spent:      func(s sample) float64 { return s.Seconds },
+				definition: "the same at the fewest seconds of a training"},
 			acceptanceColumn(), secondsColumn("of a training"),
 		}, curve{name: "log-rmse", x: "update", y: "log RMSE of W (natural)"})
 		p.repeats(discreteLangevin, "figure 5")

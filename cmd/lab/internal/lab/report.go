@@ -121,20 +121,21 @@ func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 func (r *StudyReport) atEqualBudgets() {
 	for _, panel := range r.panels() {
 		for i, c := range r.plan.columns {
+			cells := slices.Concat(panel...)
 			budget := math.Inf(1)
-			for _, g := range panel {
-				if points := g[0].Curves[c.follows]; len(points) > 0 {
+			for _, cell := range cells {
+				if points := cell.Curves[c.follows]; len(points) > 0 {
 					budget = min(budget, c.spent(points[len(points)-1]))
 				}
 			}
-			for _, g := range panel {
-				for _, s := range g[0].Curves[c.follows] {
+			for _, cell := range cells {
+				for _, s := range cell.Curves[c.follows] {
 					if c.spent(s) > budget {
 						continue
 					}
-					put(&g[0].Numbers, c.name, s.Y)
+					put(&cell.Numbers, c.name, s.Y)
 					if s.Error > 0 || r.plan.chains > 1 {
-						put(&g[0].Errors, c.name, s.Error)
+						put(&cell.Errors, c.name, s.Error)
 					}
 				}
 			}

@@ -57,7 +57,7 @@ func Studies() []*Study {
 		list = append(list, newComparison(k))
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
-		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(), newProofs(),
+		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(), newProofs(), newIntegers(),
 		newTrace())
 }
 
