@@ -12,10 +12,10 @@ cmd/infill cmd/lab cmd/release
 cmd/infill/internal/eval cmd/infill/internal/fill cmd/infill/internal/gaps cmd/infill/internal/metrics cmd/infill/internal/models cmd/infill/internal/run cmd/infill/internal/score cmd/infill/internal/serve cmd/infill/internal/tui
 cmd/infill/internal/cli
 cmd/infill/internal/terminal tui
-infill/serve internal/eval
-infill/batch
 cmd/lab/internal/papers
 cmd/lab/internal/lab
+infill/serve internal/eval
+infill/batch
 infill internal/eval/corpus
 lm/lmtest
 lm lm/network

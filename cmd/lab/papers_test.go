@@ -1,16 +1,24 @@
 package main
 
 import (
+	"encoding/csv"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/stat"
+
+	"infill/internal/eval"
+	"infill/metrics"
 )
 
 var update = flag.Bool("update", false, "write the golden file again")
@@ -85,6 +93,14 @@ func TestPapers(t *testing.T) {
 
 // runInfill runs the command, shortened, on two corpora.
 func runInfill(t *testing.T, words []string) {
+	t.Helper()
+	evaluate(t, append(words, "--sentences", "2", "--steps", "1", "-n", "2", "-k", "2", "--samplers",
+		"gibbs:paper,dmala:paper"))
+}
+
+// evaluate runs infill eval on two corpora, and returns the folder of the run.
+func evaluate(t *testing.T, words []string) (folder string) {
+	t.Helper()
 	corpus, text := filepath.Join(t.TempDir(), "corpus.txt"), ""
 	for day := range 40 {
 		text += fmt.Sprintf("on day %d he opened the door and went out into the rain .\n", day)
@@ -92,10 +108,64 @@ func runInfill(t *testing.T, words []string) {
 	if err := os.WriteFile(corpus, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	words = append(append([]string{"run", "../infill"}, words...), "--tbc", corpus, "--wt103", corpus, "--sentences",
-		"2", "--steps", "1", "-n", "2", "-k", "2", "--samplers", "gibbs:paper,dmala:paper", "-q", "-o",
-		filepath.Join(filepath.Dir(corpus), "run"))
+	folder = filepath.Join(filepath.Dir(corpus), "run")
+	words = append(append([]string{"run", "../infill"}, words...), "--tbc", corpus, "--wt103", corpus, "-q", "-o", folder)
 	if out, err := exec.CommandContext(t.Context(), "go", words...).CombinedOutput(); err != nil {
 		t.Errorf("%v: %v\n%s", words, err, out)
+	}
+	return folder
+}
+
+// TestInfilling: the pseudo-values of a run have the run's mean U, and an error
+// of self-BLEU that the run's own interval has too, but for its correction,
+// which takes at most half of the error away.
+func TestInfilling(t *testing.T) {
+	run := evaluate(t, strings.Fields("eval --sentences 6 --steps 2 -n 3 -k 2 --samplers gibbs,dmala --seed 1"))
+	folder := filepath.Join(t.TempDir(), "lab")
+	_, messages, code := runLab(t.Context(), "infilling --seed 1 -q --run "+run+" -o "+folder)
+	if code != 0 || messages != "" {
+		t.Fatalf("exit code %d, %s", code, messages)
+	}
+	results, err := eval.ReadResults(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(filepath.Join(folder, "results.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil || len(rows) != 1+2*6 || strings.Join(rows[0][:5], " ") != "sampler model repeat self-bleu u" {
+		t.Fatalf("%v: %d rows, %v", err, len(rows), rows[0])
+	}
+	for i, m := range results.Methods {
+		var scores, us []float64
+		for _, row := range rows[1+6*i : 7+6*i] {
+			if row[0] != m.Method {
+				t.Fatalf("%v is a row of %s", row, m.Method)
+			}
+			score, _ := strconv.ParseFloat(row[3], 64)
+			u, _ := strconv.ParseFloat(row[4], 64)
+			scores, us = append(scores, score), append(us, u)
+		}
+		if got := stat.Mean(us, nil); math.Abs(got-m.LogLikelihood.Mean) > 1e-9 {
+			t.Errorf("%s: mean U %v, want %v", m.Method, got, m.LogLikelihood.Mean)
+		}
+		at := slices.IndexFunc(m.Top.Scores, func(s metrics.Score) bool { return s.Name() == "self_bleu" })
+		of := float64(m.Top.Scores[at].Interval.StandardError)
+		got := stat.StdErr(stat.StdDev(scores, nil), 6)
+		if got < of-1e-9 || got > 2*of+1e-9 {
+			t.Errorf("%s: self-BLEU ± %v, and ± %v in the run", m.Method, got, of)
+		}
+	}
+	for flags, want := range map[string]string{
+		"infilling":                 "lab: --run: name the folder of a finished run",
+		"infilling --run " + folder: "lab: --run: " + folder + " holds no run",
+	} {
+		_, messages, code := runLab(t.Context(), flags)
+		if code != 2 || !strings.HasPrefix(messages, want) || strings.Count(messages, "\n") != 1 {
+			t.Errorf("%s: exit code %d, %s", flags, code, messages)
+		}
 	}
 }

@@ -58,6 +58,7 @@ func Studies() []*Study {
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
 		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(), newProofs(), newIntegers(),
+		newInfilling(),
 		newTrace())
 }
 
