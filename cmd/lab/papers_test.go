@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/internal/eval"
+	"infill/internal/modelstest"
 	"infill/metrics"
 )
 
@@ -31,6 +32,7 @@ var shorter = []struct{ command, flags string }{
 	{"learn images", "--data bars-and-stripes --side 3 --samplers gwg --updates 2 --steps 1 --features 2 --blocks 1 " +
 		"--downsampling 1 --ais-steps 3 --ais-chains 3 --buffer 5 --batch 5 --repeats 1"},
 	{"learn", "--size 2x3 --updates 2 --steps 1 --repeats 1 --data 9 --data-sweeps 2 --batch 5 --buffer 5"},
+	{"integers", "--chains 2 --steps 20"},
 	{"networks", "--hidden 2 --chains 2 --steps 2 --repeats 1"},
 	{"arm gradients", "--estimates 20 --repeats 1"},
 	{"arm toy", "--steps 5 --repeats 1"},
@@ -94,8 +96,25 @@ func TestPapers(t *testing.T) {
 // runInfill runs the command, shortened, on two corpora.
 func runInfill(t *testing.T, words []string) {
 	t.Helper()
+	if at := slices.Index(words, "google-bert/bert-large-uncased"); at >= 0 {
+		words = slices.Clone(words)
+		words[at] = largeBERT(t)
+	}
 	evaluate(t, append(words, "--sentences", "2", "--steps", "1", "-n", "2", "-k", "2", "--samplers",
 		"gibbs:paper,dmala:paper"))
+}
+
+// largeBERT makes a model of BERT-large's shape in all but its widths, with
+// random weights.
+func largeBERT(t *testing.T) (folder string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "bert-large")
+	const config = `{"model_type": "bert", "vocab_size": 200, "hidden_size": 64, "num_hidden_layers": 24,
+		"num_attention_heads": 16, "intermediate_size": 256, "max_position_embeddings": 512}`
+	if err := modelstest.Write(folder, config, modelstest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // evaluate runs infill eval on two corpora, and returns the folder of the run.

@@ -1,5 +1,5 @@
 // Package network evaluates small residual networks on onnxruntime as energies
-// of binary images, with gradients by pixels and by weights. Weights are inputs
+// of images, with gradients by pixels and by weights. Weights are inputs
 // of the graphs, so they can change from call to call.
 package network
 
@@ -25,6 +25,9 @@ type Shape struct {
 	Features      int
 	Blocks        int
 	Downsampling  int
+	// Levels is how many greys a pixel may have, at equal distances from 0 to 1;
+	// 0 is the same as 2.
+	Levels int
 }
 
 // Energy evaluates U(x) of images with the weights given to Set. It is not safe
@@ -129,14 +132,14 @@ func (e *Energy) Set(weights []float64) {
 	}
 }
 
-// Energies writes U of every image to energy [images]. images holds zeros and
-// ones, [images × pixels].
+// Energies writes U of every image to energy [images]. images holds the level of
+// each pixel, from 0, [images × pixels].
 func (e *Energy) Energies(ctx context.Context, images []int, energy []float64) error {
 	return e.run(ctx, energies, e.floats(images), nil, energy, nil)
 }
 
-// PixelGradient writes U to energy [images], and ∂U/∂pixels to gradient [images
-// × pixels].
+// PixelGradient writes U to energy [images], and ∂U/∂grey of each pixel, whose
+// range is from 0 to 1, to gradient [images × pixels].
 func (e *Energy) PixelGradient(ctx context.Context, images []int, energy, gradient []float64) error {
 	return e.run(ctx, pixels, e.floats(images), nil, energy, gradient)
 }
@@ -154,8 +157,9 @@ func (e *Energy) WeightGradient(ctx context.Context, images []int, scale float64
 
 func (e *Energy) floats(images []int) []float32 {
 	e.images = e.images[:0]
+	white := float32(max(e.shape.Levels, 2) - 1)
 	for _, v := range images {
-		e.images = append(e.images, float32(v))
+		e.images = append(e.images, float32(v)/white)
 	}
 	return e.images
 }

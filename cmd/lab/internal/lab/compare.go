@@ -336,7 +336,7 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 		b.worth(effectiveSampleSize(d, kept, first), s, o.Chains, total(cost)/steps, seconds)
 	}
 	if d.pictures != nil {
-		return b.picture("samples", d.pictures.grid(run.State.Positions))
+		return b.picture("samples", d.pictures.grid(run.State.Positions, 2))
 	}
 	return nil
 }

@@ -151,6 +151,8 @@ type imageSet struct {
 	rows, columns int
 	train         []float64
 	test          []float64 // if nil, each repetition draws a fifth of train for tests
+	// validation chooses the weights that are tested; nil if the last ones are.
+	validation []float64
 }
 
 func (s *imageSet) pixels() int { return s.rows * s.columns }
@@ -279,21 +281,57 @@ func imageFlags(f *pflag.FlagSet) func(*inputs) (*imageSet, error) {
 		case err != nil:
 			return nil, err
 		case *test != "":
-			other, err := readPictures(in, "test", *test, *side)
+			s.test, err = s.alike(in, "test", *test, *side)
 			if err != nil {
 				return nil, err
 			}
-			if other.rows != s.rows || other.columns != s.columns {
-				return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
-					other.columns, s.rows, s.columns)
-			}
-			s.test = other.train
 		case *data == "bars-and-stripes":
 			s.test = s.train
 		case len(s.train) < 5*s.pixels():
 			return nil, refuse("data", "%d images: at least 5 are needed", len(s.train)/s.pixels())
 		}
 		return s, nil
+	}
+}
+
+// alike reads more images of the same size.
+func (s *imageSet) alike(in *inputs, option, name string, side int) ([]float64, error) {
+	other, err := readPictures(in, option, name, side)
+	if err != nil {
+		return nil, err
+	}
+	if other.rows != s.rows || other.columns != s.columns {
+		return nil, refuse(option, "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
+			other.columns, s.rows, s.columns)
+	}
+	return other.train, nil
+}
+
+// validated makes a set that images reads also have the images of --validation.
+func validated(f *pflag.FlagSet, images func(*inputs) (*imageSet, error)) func(*inputs) (*imageSet, error) {
+	name := f.String("validation", "", "`FILE` of images that choose which weights are tested; the last ones when not "+
+		"given")
+	return func(in *inputs) (*imageSet, error) {
+		s, err := images(in)
+		if err != nil || *name == "" {
+			return s, err
+		}
+		s.validation, err = s.alike(in, "validation", *name, s.rows)
+		return s, err
+	}
+}
+
+// best keeps the weights that validate best.
+type best struct {
+	score   float64
+	weights []float64 // nil before the first
+	update  int
+}
+
+// offer keeps the weights of an update if their score is the largest so far.
+func (k *best) offer(update int, score float64, weights []float64) {
+	if k.weights == nil || score > k.score {
+		*k = best{score, slices.Clone(weights), update}
 	}
 }
 
@@ -323,9 +361,18 @@ func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	return states
 }
 
+// quantised gives each pixel the nearest of levels greys.
+func quantised(pixels []float64, levels int) []int {
+	states := make([]int, len(pixels))
+	for i, x := range pixels {
+		states[i] = int(math.Round(x * float64(levels-1)))
+	}
+	return states
+}
+
 // grid draws up to 100 images in rows of 10, with lines between them. Each
-// pixel becomes 4 × 4 pixels.
-func (s *imageSet) grid(states []int) image.Image {
+// pixel, one of levels greys, becomes 4 × 4 pixels.
+func (s *imageSet) grid(states []int, levels int) image.Image {
 	const side, pixel = 10, 4
 	n := min(side*side, len(states)/(s.rows*s.columns))
 	w := side * (s.columns*pixel + pixel)
@@ -338,7 +385,7 @@ func (s *imageSet) grid(states []int) image.Image {
 		for y := range s.rows * pixel {
 			for x := range s.columns * pixel {
 				v := states[(i*s.rows+y/pixel)*s.columns+x/pixel]
-				m.Pix[(i/side*(s.rows+1)*pixel+y)*m.Stride+i%side*(s.columns+1)*pixel+x] = uint8(255 * v)
+				m.Pix[(i/side*(s.rows+1)*pixel+y)*m.Stride+i%side*(s.columns+1)*pixel+x] = uint8(255 * v / (levels - 1))
 			}
 		}
 	}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"image/png"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 
 	"infill/internal/logmath"
 	"infill/internal/targets"
+	"infill/lm/network"
 	"infill/samplers"
 )
 
@@ -112,6 +115,98 @@ func TestLearnImages(t *testing.T) {
 		}
 		if len(c.Files) != 2 {
 			t.Errorf("pictures %v", c.Files)
+		}
+	}
+}
+
+// greyImages writes images of 2 × 2 pixels in IDX, which are even or fade from
+// left to right.
+func greyImages(t *testing.T) string {
+	t.Helper()
+	return smallImages(t, 0, 0, 0, 0, 128, 128, 128, 128, 255, 255, 255, 255, 0, 128, 0, 128, 128, 255, 128, 255)
+}
+
+// smallImages writes images of 2 × 2 pixels in IDX, each ten times.
+func smallImages(t *testing.T, pixels ...byte) string {
+	t.Helper()
+	pixels = slices.Repeat(pixels, 10)
+	return wrote(t, append([]byte{0, 0, 8, 3, 0, 0, 0, byte(len(pixels) / 4), 0, 0, 0, 2, 0, 0, 0, 2}, pixels...))
+}
+
+// TestLearnGreyImages: with three greys, the training learns, and its estimate
+// is the exact likelihood within the interval.
+func TestLearnGreyImages(t *testing.T) {
+	path := greyImages(t)
+	r := studied(t, study(t, "learn images", strings.Fields("levels 3 data "+path+" test "+path+
+		" samplers gwg,dmala:step-size=0.4 steps 30 updates 300 batch 14 buffer 50 learning-rate 0.001 features 12 "+
+		"blocks 1 downsampling 0 average 0.9 ais-steps 400 ais-chains 60 repeats 1")...), StudyOptions{Seed: 1})
+	for _, c := range r.Cells {
+		n := c.Numbers
+		if !(n["exact-ll"] > n["independent"]+0.5) || n["exact-ll"] < n["low"]-0.1 || n["exact-ll"] > n["high"]+0.1 ||
+			math.Abs(n["exact-ll"]-n["test-ll"]) > 0.3 {
+			t.Errorf("%v: %v", c.Labels, n)
+		}
+		// Independent pixels, half of the images of three greys and half of two,
+		// lose at least the entropy of an even law over three greys in each pixel.
+		if n["independent"] > -4*math.Log(2.5) || n["independent"] < -4*math.Log(3)-0.1 {
+			t.Errorf("%v: independent pixels have %v", c.Labels, n["independent"])
+		}
+	}
+}
+
+// TestGreyGradient: a network without blocks is linear in the grey of a pixel,
+// so the gradient over levels is the difference of energies.
+func TestGreyGradient(t *testing.T) {
+	const levels = 5
+	energy := must(network.Open(t.Context(), network.Shape{Rows: 2, Columns: 2, Features: 3, Levels: levels}, 1))(t)
+	defer energy.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	model := &deepEnergy{network: energy, weights: make([]float64, energy.Weights()),
+		categories: slices.Repeat([]int{levels}, 4)}
+	for range 4 {
+		model.base = append(model.base, []float64{-1, -2, -0.5, -3, -1.5})
+	}
+	energy.Initialise(r, model.weights)
+	energy.Set(model.weights)
+	state := []int{0, 4, 2, 1}
+	u, gradient := make([]float64, 1), make([]float64, 4*levels)
+	none(t, model.EnergyGradient(t.Context(), state, u, gradient))
+	for slot, now := range state {
+		for v := range levels {
+			other := slices.Clone(state)
+			other[slot] = v
+			there := make([]float64, 1)
+			none(t, model.Energy(t.Context(), other, there))
+			near(t, "difference", gradient[slot*levels+v]-gradient[slot*levels+now], there[0]-u[0], 1e-5)
+		}
+	}
+}
+
+// TestValidation: the numbers are those of the update that the validation images
+// choose, as if the training had ended there.
+func TestValidation(t *testing.T) {
+	path := greyImages(t)
+	others := smallImages(t, 0, 255, 255, 0) // which the training never sees, and so forgets
+	for _, c := range []struct{ study, settings, number string }{
+		{"arm vae", "structures linear estimators arm bits 3 particles 5 learning-rate 0.5 repeats 1 data " + path, "nll"},
+		{"learn images", "samplers gwg steps 2 batch 5 buffer 9 learning-rate 0.3 features 3 blocks 1 downsampling 0 " +
+			"average 0 warm-up 0 ais-steps 20 ais-chains 9 repeats 1 data " + path, "test-ll"},
+	} {
+		whole := study(t, c.study, strings.Fields(c.settings+" updates 60 validation "+others)...)
+		chosen := studied(t, whole, StudyOptions{Seed: 3}).Cells[0].Numbers
+		at := int(chosen["best-update"])
+		if at < 1 || at >= 60 {
+			t.Errorf("%s: update %d of 60 is chosen: the test needs an earlier one", c.study, at)
+		}
+		short := study(t, c.study, strings.Fields(c.settings+" updates "+strconv.Itoa(at))...)
+		ended := studied(t, short, StudyOptions{Seed: 3}).Cells[0].Numbers
+		if _, known := ended["best-update"]; known || ended[c.number] != chosen[c.number] {
+			t.Errorf("%s: %v at update %d, and %v where the training ends there", c.study, chosen[c.number], at,
+				ended[c.number])
+		}
+		_, err := study(t, c.study, "validation", path, "data", "digits").Run(t.Context(), StudyOptions{})
+		if err == nil || !strings.Contains(err.Error(), "validation: images of 2 × 2 pixels, and those of the data have 8") {
+			t.Errorf("%s: validation images of another size: %v", c.study, err)
 		}
 	}
 }

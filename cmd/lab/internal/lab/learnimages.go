@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -21,20 +23,23 @@ type learnImages struct {
 	average                        *float64
 	dynamic                        *bool
 	features, blocks, downsampling *int
+	levels                         *int
+	validations, temperatures      *int
 	annealing                      annealing
 }
 
 func newLearnImages() *Study {
 	s := newStudy("learn images", "Train deep energies of images",
-		`Train a residual network as the energy of binary images, by persistent contrastive divergence
+		`Train a residual network as the energy of images, by persistent contrastive divergence
 with a replay buffer, and estimate its test log-likelihood by annealed importance sampling: table 1
-of the discrete Langevin paper. --data is digits (8 x 8), bars-and-stripes, or an IDX file as
+of the discrete Langevin paper. --levels 17 has all greys of the digits, as Gibbs with Gradients
+has 256. --data is digits (8 x 8), bars-and-stripes, or an IDX file as
 MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is
---steps 40 --updates 50000 --batch 100 --buffer 10000
+--validation FILE --validation-ais-steps 10000 --steps 40 --updates 50000 --batch 100 --buffer 10000
 --learning-rate 0.0001 --warm-up 10000 --average 0.999 --features 64 --blocks 8 --ais-steps 300000
 --ais-chains 500.`)
 	f := s.Flags
-	images := imageFlags(f)
+	images := validated(f, imageFlags(f))
 	list := samplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.3",
 		"samplers of the chains")
 	o := &learnImages{
@@ -45,8 +50,12 @@ MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fif
 			"what the averaged weights, which are evaluated, keep at each update; below 1"),
 		dynamic: f.Bool("dynamic", false,
 			"draw training pixels by their grey at each update, instead of cutting at a half"),
-		features:     wholeFlag(f, "features", 16, 1, 512, "features of the network"),
-		blocks:       wholeFlag(f, "blocks", 4, 0, 64, "residual blocks"),
+		features:    wholeFlag(f, "features", 16, 1, 512, "features of the network"),
+		blocks:      wholeFlag(f, "blocks", 4, 0, 64, "residual blocks"),
+		levels:      wholeFlag(f, "levels", 2, 2, maxCategories, "greys of a pixel"),
+		validations: wholeFlag(f, "validations", 10, 1, 1<<20, "times that the images of --validation are asked"),
+		temperatures: wholeFlag(f, "validation-ais-steps", 200, 1, 1<<30,
+			"temperatures of annealed importance sampling for them"),
 		downsampling: wholeFlag(f, "downsampling", 2, 0, 8, "blocks that halve the sides"),
 	}
 	annealer := samplersFlag(f, "ais-sampler", "dmala:step-size=0.3",
@@ -59,6 +68,8 @@ MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fif
 		switch {
 		case len(ais) != 1 || !samplers.Describe(ais[0].Name).Exact:
 			return nil, refuse("ais-sampler", "%s is not one exact sampler", labelsOf(ais))
+		case *o.dynamic && *o.levels > 2:
+			return nil, refuse("dynamic", "pixels of %d levels are not drawn by their grey", *o.levels)
 		case *o.average >= 1:
 			return nil, refuse("average", "%v is not below 1", *o.average)
 		case *o.downsampling > *o.blocks:
@@ -77,6 +88,7 @@ MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fif
 			{name: "effective", format: "%.2f", definition: "effective fraction of the chains of annealed importance " +
 				"sampling; small where the interval is too short"},
 			{name: "exact-ll", format: "%.2f", definition: "the same by listing all images"},
+			{name: "best-update", format: "%.0f", definition: "that the validation images choose"},
 			{name: "independent", format: "%.2f", definition: "log-likelihood of independent pixels, for comparison"},
 			acceptanceColumn(), secondsColumn("of training and evaluation"),
 		}, curve{name: "difference", x: "update", y: "mean U of data less that of chains"})
@@ -128,8 +140,10 @@ func (d *deepEnergy) EnergyGradient(ctx context.Context, states []int, energy, g
 	}
 	for i, g := range d.scratch {
 		logs := d.base[i%len(d.base)]
-		gradient[2*i] = logs[0]
-		gradient[2*i+1] = logs[1] + g
+		levels := len(logs)
+		for v, l := range logs {
+			gradient[levels*i+v] = l + g*float64(v)/float64(levels-1)
+		}
 	}
 	d.addBase(states, energy)
 	return nil
@@ -143,20 +157,20 @@ func (d *deepEnergy) addGradient(ctx context.Context, states []int, scale float6
 
 func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *imageSet) error {
 	greys, testGreys := images.split(b)
-	examples := binarised(greys, *o.dynamic, b.stream("pixels"))
-	tests := binarised(testGreys, *o.dynamic, b.stream("test pixels"))
+	examples := o.states(greys, b.stream("pixels"))
+	tests := o.states(testGreys, b.stream("test pixels"))
 	pixels := images.pixels()
-	laws := pixelMeans(slices.Collect(slices.Chunk(examples, pixels)))
+	laws := pixelLaws(slices.Collect(slices.Chunk(examples, pixels)), *o.levels)
 
 	energy, err := network.Open(ctx,
 		network.Shape{Rows: images.rows, Columns: images.columns, Features: *o.features, Blocks: *o.blocks,
-			Downsampling: *o.downsampling}, 1) // one thread, as everywhere in the laboratory
+			Downsampling: *o.downsampling, Levels: *o.levels}, 1) // one thread, as everywhere in the laboratory
 	if err != nil {
 		return err
 	}
 	defer energy.Close()
 	model := &deepEnergy{network: energy, weights: make([]float64, energy.Weights()), base: newBase(laws),
-		categories: slices.Repeat([]int{2}, pixels)}
+		categories: slices.Repeat([]int{*o.levels}, pixels)}
 	energy.Initialise(b.stream("weights"), model.weights)
 	energy.Set(model.weights)
 	// One stream draws the starts of all chains, one after another.
@@ -169,12 +183,23 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 	p.average = *o.average
 	energy.Set(model.weights)
 	draw := &batches{data: examples, slots: pixels, size: *o.pcd.batch}
+	var chosen best
+	validates := reportsOf(*o.pcd.updates, *o.validations)
+	validation := o.states(images.validation, b.stream("validation pixels"))
 	err = p.run(ctx, b, func() []int {
 		if *o.dynamic && p.Update%(max(len(examples)/pixels / *o.pcd.batch, 1)) == 0 {
-			draw.data = binarised(greys, true, b.stream("pixels "+strconv.Itoa(p.Update)))
+			draw.data = o.states(greys, b.stream("pixels "+strconv.Itoa(p.Update)))
 		}
 		return draw.at(b, p.Update+1)
 	}, func(batch []int, due bool) error {
+		if validates(p.Update) && len(validation) > 0 {
+			energy.Set(p.Mean)
+			score, err := o.validate(ctx, b, model, laws, validation)
+			if err != nil {
+				return err
+			}
+			chosen.offer(p.Update, score, p.Mean)
+		}
 		energy.Set(model.weights)
 		if !due {
 			return nil
@@ -190,20 +215,45 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, images *im
 	if err != nil {
 		return err
 	}
-	if err := b.picture("samples", images.grid(p.Buffer)); err != nil {
+	if err := b.picture("samples", images.grid(p.Buffer, *o.levels)); err != nil {
 		return err
 	}
-	if err := b.picture("data", images.grid(examples)); err != nil {
+	if err := b.picture("data", images.grid(examples, *o.levels)); err != nil {
 		return err
 	}
 	energy.Set(p.Mean)
+	if chosen.weights != nil {
+		energy.Set(chosen.weights)
+		b.number("best-update", float64(chosen.update))
+	}
 	return o.judge(ctx, b, model, laws, tests)
+}
+
+// states gives the pixels their levels.
+func (o *learnImages) states(greys []float64, r *rand.Rand) []int {
+	if *o.levels == 2 {
+		return binarised(greys, *o.dynamic, r)
+	}
+	return quantised(greys, *o.levels)
 }
 
 func meanEnergy(ctx context.Context, target samplers.Target, states []int) (float64, error) {
 	energy := make([]float64, len(states)/len(target.Categories()))
 	err := target.Energy(ctx, states, energy)
 	return stat.Mean(energy, nil), err
+}
+
+// validate estimates the log-likelihood of the validation images.
+func (o *learnImages) validate(ctx context.Context, b *bench, model *deepEnergy, laws [][]float64,
+	images []int) (float64, error) {
+	a := o.annealing
+	a.steps = *o.temperatures
+	z, err := a.normaliser(ctx, model, laws, b, "validation")
+	if err != nil {
+		return 0, err
+	}
+	mean, err := meanEnergy(ctx, model, images)
+	return mean - z.value, err
 }
 
 // judge estimates the log-likelihood of the test images.
@@ -225,7 +275,7 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 	b.number("low", mean-z.high)
 	b.number("high", mean-z.low)
 	b.number("effective", fraction)
-	if len(laws) <= 16 {
+	if math.Pow(float64(*o.levels), float64(len(laws))) <= 1<<16 {
 		e, err := targets.Enumerate(ctx, model)
 		if err != nil {
 			return err

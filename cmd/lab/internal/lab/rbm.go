@@ -215,6 +215,23 @@ func pixelMeans(data [][]int) [][]float64 {
 	return laws
 }
 
+// pixelLaws returns the law of each pixel with the given number of levels. Each
+// level has a hundredth at least, shared by all, so that any state can be a
+// start.
+func pixelLaws(data [][]int, levels int) [][]float64 {
+	if levels == 2 {
+		return pixelMeans(data)
+	}
+	laws := make([][]float64, len(data[0]))
+	for j := range laws {
+		laws[j] = slices.Repeat([]float64{0.01 / float64(levels)}, levels)
+		for _, x := range data {
+			laws[j][x[j]] += 0.99 / float64(len(data))
+		}
+	}
+	return laws
+}
+
 // divergenceOptions set contrastive divergence: Hinton, Training Products of
 // Experts by Minimizing Contrastive Divergence (2002), with Adam. The papers'
 // RBM has the same steps and batch, and a twentieth of the learning rate.

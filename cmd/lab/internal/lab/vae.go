@@ -329,10 +329,11 @@ func newARMAutoencoders() *Study {
 		`Learn variational autoencoders of images whose latent layers are bits, with each gradient estimator:
 tables 2 and 3 and figures 5 and 6 of ARM's slides, and with --structures halves table 4, the lower half
 of an image from the upper. linear, nonlinear and two-layers are the slides' structures, with tanh.
---data is digits (8 x 8), bars-and-stripes, or an IDX file as MNIST's. The slides have --bits 200
+--data is digits (8 x 8), bars-and-stripes, or an IDX file as MNIST's, or .amat as static MNIST's with
+its --test and --validation. The slides have --bits 200
 --hidden 200 --learning-rate 0.0001 --batch 50 and a million updates.`)
 	f := s.Flags
-	images := imageFlags(f)
+	images := validated(f, imageFlags(f))
 	kinds := choices(f, "structures", structures()[:3], structures())
 	chosen := choices(f, "estimators", trainers(), estimators())
 	bits := wholeFlag(f, "bits", 20, 1, 1<<12, "bits of a latent layer")
@@ -354,6 +355,7 @@ of an image from the upper. linear, nonlinear and two-layers are the slides' str
 				"%d draws each, which is on the high side", *particles)},
 			{name: "negative-elbo", format: "%.2f", definition: "minus E[f] of the test images"},
 			{name: "train", format: "%.2f", definition: "minus E[f] of the training images"},
+			{name: "best-update", format: "%.0f", definition: "that the validation images choose"},
 			secondsColumn("of a training with its tests"),
 		}, curve{name: "negative-elbo", x: "update", y: "test negative ELBO, nats"})
 		p.repeats(slidesARM, "figures 5 and 6")
@@ -385,6 +387,8 @@ func (g *training) learn(ctx context.Context, b *bench, set *imageSet, updates, 
 		return g.bounds(begin(states), particles, b.stream("test "+strconv.Itoa(particles)))
 	}
 	test := binarised(tests, false, nil)
+	validation := binarised(set.validation, false, nil)
+	var chosen best
 	optimiser := newAdam(len(g.weights))
 	gradient := make([]float64, len(g.weights))
 	reports := reportsOf(updates, 30)
@@ -397,9 +401,17 @@ func (g *training) learn(ctx context.Context, b *bench, set *imageSet, updates, 
 			elbo, _ := measure(test, 1)
 			b.point("negative-elbo", float64(update), -elbo)
 		}
+		if reports(update) && len(validation) > 0 {
+			elbo, _ := measure(validation, 1)
+			chosen.offer(update, elbo, g.weights)
+		}
 		if err := b.tick(ctx, update, updates); err != nil {
 			return err
 		}
+	}
+	if chosen.weights != nil {
+		copy(g.weights, chosen.weights)
+		b.number("best-update", float64(chosen.update))
 	}
 	elbo, likelihood := measure(test, particles)
 	train, _ := measure(examples, 1)
