@@ -69,6 +69,15 @@ func (p panel) words() string {
 	return strings.Join(words, ", ")
 }
 
+// legend returns the value of a label, with the label's name before a number.
+func (l parameter) legend() string {
+	_, err := strconv.ParseFloat(l.Value, 64)
+	if err == nil {
+		return l.Name + " " + l.Value
+	}
+	return l.Value
+}
+
 // standardErrors says what the bands are of points without intervals.
 const standardErrors = "± one standard error"
 
@@ -76,7 +85,7 @@ const standardErrors = "± one standard error"
 func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
 	var list []line
 	for _, g := range p {
-		l := line{name: g.labels()[0].Value}
+		l := line{name: g.labels()[0].legend()}
 		for k := 0; ; k++ {
 			var xs []float64
 			var points []sample
@@ -164,7 +173,7 @@ func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 			lineOf(&list, name).add(stat.Mean(x, nil), y)
 		}
 		if x, err := strconv.ParseFloat(g.labels().value(c.against), 64); err == nil {
-			lineOf(&list, g.labels()[0].Value).add(math.Max(x, 1e-9), y)
+			lineOf(&list, g.labels()[0].legend()).add(math.Max(x, 1e-9), y)
 		}
 	}
 	for i := range list {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"infill/internal/picture"
 )
 
 // traceFile writes a trace and returns its name.
@@ -45,6 +47,10 @@ func TestTraceOfU(t *testing.T) {
 	files := must(report.Write(t.TempDir()))(t)
 	if names := strings.Join(files, " "); !strings.Contains(names, "autocorrelation.svg") || !strings.Contains(names, "u.svg") {
 		t.Errorf("no pictures in %s", names)
+	}
+	drawn := string(must(picture.SVG(must(report.draw())(t)["u"]))(t))
+	if !strings.Contains(drawn, ">chain 1<") || !strings.Contains(drawn, ">chain 2<") {
+		t.Error("the picture names no chains")
 	}
 	few := studied(t, study(t, "trace", "file", path, "drawn", "1", "lags", "2"), StudyOptions{Seed: 1})
 	if len(few.Cells[0].Curves["autocorrelation"]) != 3 || few.Cells[1].Curves != nil {

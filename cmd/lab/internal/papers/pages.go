@@ -3,6 +3,7 @@ package papers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -15,10 +16,12 @@ import (
 //	<!-- table learn-ising | rows=steps | columns=sampler | numbers=log-rmse:%.3f -->
 //	<!-- end -->
 //
-// rows and columns name labels. Without columns, each number is a column.
+// rows and columns name labels. Without columns, each number is a column. A row
+// without numbers is left out.
 // where=LABEL=VALUE;LABEL=VALUE chooses cells. The block papers is the table of
-// [Rows], and rule is [Rule].
-var block = regexp.MustCompile(`(?s)<!-- (table [^>]*?|papers|rule) -->\n(.*?)<!-- end -->\n`)
+// [Rows], rule is [Rule], and seconds is the processor time of all results that
+// know theirs.
+var block = regexp.MustCompile(`(?s)<!-- (table [^>]*?|papers|rule|seconds) -->\n(.*?)<!-- end -->\n`)
 
 // Fill returns a page whose blocks show the results.
 func Fill(page string, all map[string]Results) (string, error) {
@@ -40,6 +43,8 @@ func content(what string, all map[string]Results) (string, error) {
 		return PaperTable(all)
 	case "rule":
 		return "\n" + Rule + "\n\n", nil
+	case "seconds":
+		return secondsTable(all)
 	}
 	fields := strings.Split(strings.TrimPrefix(what, "table "), "|")
 	options := labelsOf("")
@@ -53,6 +58,28 @@ func content(what string, all map[string]Results) (string, error) {
 		return "", fmt.Errorf("no results are stored as %s", name)
 	}
 	return table(results.where(labelsOf(options["where"])), options)
+}
+
+// secondsTable lists the processor time of all cells of each results.
+func secondsTable(all map[string]Results) (string, error) {
+	lines := [][]string{{"results", "cells", "seconds"}, {"---", "---:", "---:"}}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		sum := 0.0
+		for _, row := range all[name] {
+			if row["seconds"] == "" {
+				continue
+			}
+			seconds, err := strconv.ParseFloat(row["seconds"], 64)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", name, err)
+			}
+			sum += seconds
+		}
+		if sum > 0 {
+			lines = append(lines, []string{code(name), strconv.Itoa(len(all[name])), fmt.Sprintf("%.0f", sum)})
+		}
+	}
+	return markdown(lines), nil
 }
 
 // table lays results out in rows and columns.
@@ -72,33 +99,45 @@ func table(results Results, options map[string]string) (string, error) {
 	}
 	lines := [][]string{head, slices.Repeat([]string{"---"}, len(head))}
 	for _, row := range results.values(rows) {
-		line := []string{code(row)}
 		of := results.where(map[string]string{rows: row})
-		if columns == "" {
-			for _, number := range numbers {
-				text, err := of.text(number)
-				if err != nil {
-					return "", fmt.Errorf("%s: %w", row, err)
-				}
-				line = append(line, text)
-			}
-			lines = append(lines, line)
-			continue
+		cells, err := cellsOf(of, results.values(columns), columns, numbers)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", row, err)
 		}
-		for _, column := range results.values(columns) {
-			var texts []string
-			for _, number := range numbers {
-				text, err := of.where(map[string]string{columns: column}).text(number)
-				if err != nil {
-					return "", fmt.Errorf("%s, %s: %w", row, column, err)
-				}
-				texts = append(texts, text)
-			}
-			line = append(line, strings.Join(texts, ", "))
+		if strings.Join(cells, "") != "" {
+			lines = append(lines, append([]string{code(row)}, cells...))
 		}
-		lines = append(lines, line)
 	}
 	return markdown(lines), nil
+}
+
+// cellsOf returns the cells of a row: one for each number or, if columns is
+// given, one for each of its values, with all numbers.
+func cellsOf(row Results, values []string, columns string, numbers []string) (cells []string, err error) {
+	if columns == "" {
+		for _, number := range numbers {
+			text, err := row.text(number)
+			if err != nil {
+				return nil, err
+			}
+			cells = append(cells, text)
+		}
+		return cells, nil
+	}
+	for _, value := range values {
+		var texts []string
+		for _, number := range numbers {
+			text, err := row.where(map[string]string{columns: value}).text(number)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", value, err)
+			}
+			if text != "" {
+				texts = append(texts, text)
+			}
+		}
+		cells = append(cells, strings.Join(texts, ", "))
+	}
+	return cells, nil
 }
 
 // code sets a word of the command line in the letters of code.

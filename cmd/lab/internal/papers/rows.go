@@ -110,6 +110,7 @@ func Rows() []Row {
 	appendixH := family{"dlp-appendix-h", "log-rmse-at-steps", "sampler"}
 	images := family{"learn-images", "test-ll", "sampler"}
 	networks := family{"networks", "train-ll", "sampler"}
+	infilling := family{"infilling", "self-bleu", "sampler"}
 	hidden := family{"fhmm", "log-rmse-at-steps", "sampler"}
 	recall := family{"learn-contacts", "recall", "sampler"}
 	norms := family{"learn-contacts", "log-rmse", "sampler"}
@@ -252,11 +253,15 @@ func Rows() []Row {
 				"{learn-ising|log-rmse|%.3f|sampler=gwg;steps=25}",
 			Claims: fewer},
 		{Of: "DLP figures 6, 10, table 3", Shows: "text infilling", Command: "infill eval --preset dlp",
-			Paper: "more diverse at equal quality", Here: "self-BLEU falls in the paper's order, but the start of " +
-				"the chains has the least ([why](../measured/evaluation.md#what-it-says)), about an hour on two " +
-				"cores; " +
-				"on BERT-base: `infill models pull google-bert/bert-base-uncased`, `-m google-bert/bert-base-uncased`",
-			Without: "the intervals of 20 sentences overlap"},
+			Paper: "self-BLEU: DMALA and DULA below GWG below Gibbs", Here: "Gibbs {infilling|self-bleu|%.1f|" +
+				"sampler=gibbs:paper}, GWG {infilling|self-bleu|%.1f|sampler=gwg:paper}, DULA " +
+				"{infilling|self-bleu|%.1f|sampler=dula:paper}, DMALA {infilling|self-bleu|%.1f|sampler=dmala:paper}, " +
+				"by `lab infilling --run DIR`; but the start of the chains has the least " +
+				"([why](../measured/evaluation.md#what-it-says)); on BERT-base: `infill models pull " +
+				"google-bert/bert-base-uncased`, `-m google-bert/bert-base-uncased`",
+			Claims: join(infilling.below("", "gwg:paper", "gibbs:paper"),
+				infilling.below("", "dula:paper", "gibbs:paper", "gwg:paper"),
+				infilling.below("", "dmala:paper", "gibbs:paper", "gwg:paper"))},
 		{Of: "the same", Shows: "on BERT-large", Command: "infill eval --preset dlp -m google-bert/bert-large-uncased",
 			Paper: "none", Here: "the command runs; its model is 15 times the built-in one", Without: "needs a card"},
 		{Of: "DLP figure 7", Shows: "other couplings", Command: "--preset dlp-figure-7", Paper: "DMALA leads at all",
@@ -331,8 +336,13 @@ func Rows() []Row {
 		{Of: "GWG, likelihoods", Shows: "annealed importance sampling", Command: "ais", Paper: "log-likelihoods",
 			Here:    "[how often intervals hold](../measured/laboratory.md#deep-energies)",
 			Without: "the paper has no order"},
-		{Of: "GWG, grey images, text", Shows: "energies over 256 and 10,000 categories", Command: "learn contacts",
-			Paper: "on a par with others", Here: "categorical energies of proteins alone", Without: "not built"},
+		{Of: "GWG, grey images", Shows: "energies over 256 categories", Command: "learn images --levels 17 --repeats 5",
+			Paper: "on a par with other models", Here: "digits of 17 greys: GWG " +
+				"{learn-images-grey|test-ll|%.1f|sampler=gwg}, Gibbs {learn-images-grey|test-ll|%.1f|sampler=" + gibbs1 +
+				"}, independent pixels {learn-images-grey|independent|%.1f|sampler=gwg} nats",
+			Without: "the paper has no order of samplers"},
+		{Of: "GWG, text", Shows: "energies over 10,000 words", Command: "learn contacts",
+			Paper: "can GWG train them?", Here: "categorical energies of proteins and images alone", Without: "not built"},
 		{Of: "ARM algorithm 1", Shows: "unbiased gradient of bits", Command: "arm gradients --repeats 5",
 			Paper: "unbiased", Here: "the sum over all noise is the exact gradient",
 			Test: "cmd/lab/internal/lab TestEstimatorBias"},

@@ -95,9 +95,32 @@ func TestFill(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("%v:\n%s", err, got)
 	}
+	// A row without numbers is left out, and so is a number that a cell lacks.
+	sparse := parsed(t, "part,sampler,u,v\na,s,1,\na,r,2,3\nb,s,,\nb,r,,\n")
+	got, err = Fill("<!-- table x | rows=part | columns=sampler | numbers=u:%.0f,v:%.0f -->\n<!-- end -->\n", sparse)
+	want = "<!-- table x | rows=part | columns=sampler | numbers=u:%.0f,v:%.0f -->\n" +
+		"| part | `s` | `r` |\n| --- | --- | --- |\n| `a` | 1 | 2, 3 |\n<!-- end -->\n"
+	if err != nil || got != want {
+		t.Errorf("%v:\n%s", err, got)
+	}
 	_, err = Fill("<!-- table y | rows=steps | numbers=u -->\n<!-- end -->\n", all)
 	if err == nil || !strings.Contains(err.Error(), "no results are stored as y") {
 		t.Errorf("results that are not there: %v", err)
+	}
+}
+
+// TestSeconds: the sum of the cells that know their seconds.
+func TestSeconds(t *testing.T) {
+	all := parsed(t, "sampler,seconds\na,1.5\nb,\nc,3\n")
+	all["y"] = parsed(t, "sampler,u\na,2\n")["x"]
+	got, err := Fill("<!-- seconds -->\nold\n<!-- end -->\n", all)
+	want := "<!-- seconds -->\n| results | cells | seconds |\n| --- | ---: | ---: |\n| `x` | 3 | 4 |\n<!-- end -->\n"
+	if err != nil || got != want {
+		t.Errorf("%v:\n%s", err, got)
+	}
+	_, err = Fill("<!-- seconds -->\n<!-- end -->\n", parsed(t, "sampler,seconds\na,long\n"))
+	if err == nil || !strings.Contains(err.Error(), "x: ") {
+		t.Errorf("seconds that are no number: %v", err)
 	}
 }
 
