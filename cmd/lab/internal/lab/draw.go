@@ -290,14 +290,16 @@ func (l *line) draw(p *plot.Plot, i int) error {
 		return err
 	}
 	path.Color = colour
-	path.Dashes = plotutil.Dashes(i + i/picture.Colours) // other ones at the colour's next turn
+	// At the next turn of the colours, a colour has other dashes, and dashes
+	// other marks.
+	path.Dashes = plotutil.Dashes(i + i/picture.Colours)
 	path.Width = vg.Points(1.4)
 	marks, err := plotter.NewScatter(l.marks(i))
 	if err != nil {
 		return err
 	}
 	marks.Color = colour
-	marks.Shape = plotutil.Shape(i)
+	marks.Shape = plotutil.Shape(i + i/len(plotutil.DefaultGlyphShapes))
 	marks.Radius = vg.Points(3)
 	p.Add(path, marks)
 	p.Legend.Add(l.name, path, marks)
