@@ -128,7 +128,8 @@ func evaluate(t *testing.T, words []string) (folder string) {
 		t.Fatal(err)
 	}
 	folder = filepath.Join(filepath.Dir(corpus), "run")
-	words = append(append([]string{"run", "../infill"}, words...), "--tbc", corpus, "--wt103", corpus, "-q", "-o", folder)
+	words = append(append([]string{"run", "../infill"}, words...), "--tbc", corpus, "--wt103", corpus, "-q", "-o",
+		folder)
 	if out, err := exec.CommandContext(t.Context(), "go", words...).CombinedOutput(); err != nil {
 		t.Errorf("%v: %v\n%s", words, err, out)
 	}

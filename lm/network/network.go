@@ -25,8 +25,8 @@ type Shape struct {
 	Features      int
 	Blocks        int
 	Downsampling  int
-	// Levels is how many greys a pixel may have, at equal distances from 0 to 1;
-	// 0 is the same as 2.
+	// Levels is how many greys a pixel may have, at equal distances from 0 to
+	// 1; 0 is the same as 2.
 	Levels int
 }
 
@@ -132,8 +132,8 @@ func (e *Energy) Set(weights []float64) {
 	}
 }
 
-// Energies writes U of every image to energy [images]. images holds the level of
-// each pixel, from 0, [images × pixels].
+// Energies writes U of every image to energy [images]. images holds the level
+// of each pixel, from 0, [images × pixels].
 func (e *Energy) Energies(ctx context.Context, images []int, energy []float64) error {
 	return e.run(ctx, energies, e.floats(images), nil, energy, nil)
 }

@@ -104,7 +104,8 @@ func readTexts(in *inputs, paths []string) (texts []*corpus.Corpus, err error) {
 
 // maskWords chooses sentences, and so many words of each that are one token of
 // the model.
-func maskWords(filler *infill.Filler, text *corpus.Corpus, sentences, blanks int, seed uint64) ([]corpus.Prompt, error) {
+func maskWords(filler *infill.Filler, text *corpus.Corpus, sentences, blanks int,
+	seed uint64) ([]corpus.Prompt, error) {
 	if blanks > mostMasked {
 		return nil, refuse("blanks", "%d are too many: at most %d", blanks, mostMasked)
 	}

@@ -379,7 +379,9 @@ func TestBlind(t *testing.T) {
 			want += p / 6 * math.Min(1, math.Exp(e.Energy[e.Index(flipped)]-e.Energy[i]))
 		}
 	}
-	report := compared(t, d, "gwg:gradient=none,gwg", func(o *compareOptions) { o.Chains, o.Steps, o.WarmUp = 40, 2000, 50 })
+	report := compared(t, d, "gwg:gradient=none,gwg", func(o *compareOptions) {
+		o.Chains, o.Steps, o.WarmUp = 40, 2000, 50
+	})
 	blind, gwg := report.Cells[0], report.Cells[1]
 	got := blind.Numbers["acceptance"]
 	if math.Abs(got-want) > 4*blind.Errors["acceptance"] || blind.Errors["acceptance"] > 0.01 {
@@ -404,7 +406,8 @@ func TestBudgetsOfRepetitions(t *testing.T) {
 	for i, sampler := range []string{"a", "a", "b", "b"} {
 		c := &cellResult{Labels: labels{{"sampler", sampler}, {repeatLabel, strconv.Itoa(i % 2)}}}
 		for second := range 4 + i {
-			c.Curves = map[string][]sample{"y": append(c.Curves["y"], sample{Seconds: float64(second), Y: float64(10*i + second)})}
+			s := sample{Seconds: float64(second), Y: float64(10*i + second)}
+			c.Curves = map[string][]sample{"y": append(c.Curves["y"], s)}
 		}
 		r.Cells = append(r.Cells, c)
 	}

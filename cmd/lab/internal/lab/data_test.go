@@ -146,8 +146,9 @@ func TestLearnGreyImages(t *testing.T) {
 			math.Abs(n["exact-ll"]-n["test-ll"]) > 0.3 {
 			t.Errorf("%v: %v", c.Labels, n)
 		}
-		// Independent pixels, half of the images of three greys and half of two,
-		// lose at least the entropy of an even law over three greys in each pixel.
+		// Independent pixels, half of the images of three greys and half of
+		// two, lose at least the entropy of an even law over three greys in
+		// each pixel.
 		if n["independent"] > -4*math.Log(2.5) || n["independent"] < -4*math.Log(3)-0.1 {
 			t.Errorf("%v: independent pixels have %v", c.Labels, n["independent"])
 		}
@@ -182,13 +183,14 @@ func TestGreyGradient(t *testing.T) {
 	}
 }
 
-// TestValidation: the numbers are those of the update that the validation images
-// choose, as if the training had ended there.
+// TestValidation: the numbers are those of the update that the validation
+// images choose, as if the training had ended there.
 func TestValidation(t *testing.T) {
 	path := greyImages(t)
 	others := smallImages(t, 0, 255, 255, 0) // which the training never sees, and so forgets
 	for _, c := range []struct{ study, settings, number string }{
-		{"arm vae", "structures linear estimators arm bits 3 particles 5 learning-rate 0.5 repeats 1 data " + path, "nll"},
+		{"arm vae", "structures linear estimators arm bits 3 particles 5 learning-rate 0.5 repeats 1 " +
+			"data " + path, "nll"},
 		{"learn images", "samplers gwg steps 2 batch 5 buffer 9 learning-rate 0.3 features 3 blocks 1 downsampling 0 " +
 			"average 0 warm-up 0 ais-steps 20 ais-chains 9 repeats 1 data " + path, "test-ll"},
 	} {
@@ -205,7 +207,8 @@ func TestValidation(t *testing.T) {
 				ended[c.number])
 		}
 		_, err := study(t, c.study, "validation", path, "data", "digits").Run(t.Context(), StudyOptions{})
-		if err == nil || !strings.Contains(err.Error(), "validation: images of 2 × 2 pixels, and those of the data have 8") {
+		if err == nil || !strings.Contains(err.Error(), "validation: images of 2 × 2 pixels, and those of the "+
+			"data have 8") {
 			t.Errorf("%s: validation images of another size: %v", c.study, err)
 		}
 	}

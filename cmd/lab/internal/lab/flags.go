@@ -198,8 +198,9 @@ func labelsOf(specs []Spec) string {
 }
 
 // parseSpecs reads samplers as [samplers.ParseList] does, with two more
-// settings: steps, as in "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500",
-// and gradient=none of gwg. "all" becomes a single spec, which a comparison unfolds.
+// settings: steps, as in
+// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500", and gradient=none of
+// gwg. "all" becomes a single spec, which a comparison unfolds.
 func parseSpecs(text string) (specs []Spec, err error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {

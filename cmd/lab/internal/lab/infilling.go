@@ -34,8 +34,8 @@ the difference, which lab verdicts uses: table 3 of the discrete Langevin paper.
 		}
 		watched := eval.Watch(*dir)
 		p := newPlan("samplers on text, by sentences", []column{
-			{name: "self-bleu", format: "%.2f", definition: fmt.Sprintf("of the %d likeliest samples of each sentence, "+
-				"percent: pseudo-values of the jackknife", results.Configuration.Top)},
+			{name: "self-bleu", format: "%.2f", definition: fmt.Sprintf("of the %d likeliest samples of each "+
+				"sentence, percent: pseudo-values of the jackknife", results.Configuration.Top)},
 			{name: "u", format: "%.2f", definition: "mean U of all samples of the sentence, nats"},
 			{name: "changed", format: "%.2f", definition: "slots that a step changes"},
 		})

@@ -42,7 +42,8 @@ func (t integers) alone(n int) float64 {
 
 func (t integers) between(a, b int) float64 { return -t.coupling / 2 * float64((a-b)*(a-b)) }
 
-// derivative returns ∂U/∂θ_i, with the gamma function in place of the factorial.
+// derivative returns ∂U/∂θ_i, with the gamma function in place of the
+// factorial.
 func (t integers) derivative(state []int, i int) float64 {
 	d := math.Log(t.rate) - mathext.Digamma(float64(state[i]+1))
 	for _, j := range []int{i - 1, i + 1} {
@@ -195,7 +196,8 @@ paper. The means come from sums over all numbers that matter.`)
 		p := newPlan(fmt.Sprintf("integers without an end, window %d", *window), []column{
 			{name: "mean", format: "%.3f", definition: "of all slots"},
 			{name: "exact", format: "%.3f", definition: "the exact mean"},
-			{name: "log-rmse", format: "%.2f", definition: "½ ln of the mean over slots of (mean over the chains - exact)²"},
+			{name: "log-rmse", format: "%.2f",
+				definition: "½ ln of the mean over slots of (mean over the chains - exact)²"},
 			acceptanceColumn(),
 			{name: "ess", format: "%.1f", definition: "effective sample size of the sum of the slots, of 1,000 steps"},
 			{name: "largest", format: "%.0f", definition: "number of a slot"},

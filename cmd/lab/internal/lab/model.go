@@ -138,8 +138,8 @@ type knowledgeRun struct {
 	measured map[string]*measurement
 }
 
-// plan reads the texts. The models are opened when they first run, but for their
-// names.
+// plan reads the texts. The models are opened when they first run, but for
+// their names.
 func (k *knowledge) plan(ctx context.Context, in *inputs, seed uint64) (*plan, error) {
 	run := &knowledgeRun{of: k}
 	err := run.read(in, seed)
@@ -509,8 +509,8 @@ func minimalPairs(text string, seed uint64) ([]minimalPair, error) {
 	return pairs, nil
 }
 
-// expandPair draws a word for each variable of a template, and returns the right
-// and the wrong sentence.
+// expandPair draws a word for each variable of a template, and returns the
+// right and the wrong sentence.
 func expandPair(sentence string, lists map[string][]string, random *rand.Rand) (right, wrong string) {
 	chosen := map[string]string{}
 	for _, v := range variableOfPair.FindAllString(sentence, -1) {

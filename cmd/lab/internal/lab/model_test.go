@@ -99,7 +99,8 @@ func TestModelStudy(t *testing.T) {
 	both := []*language{model, model}
 	text := sharedText{ids: [][]int{must(model.tokenizer.Plain("the old man opened the door of his house ."))(t).IDs}}
 	ids := text.ids[0]
-	got := must(mask(t.Context(), both, [][]int{text.ids[0], text.ids[0]}, [][]int{{2, 2}, {6, 6}}))(t) // "old" and "door"
+	// "old" and "door"
+	got := must(mask(t.Context(), both, [][]int{ids, ids}, [][]int{{2, 2}, {6, 6}}))(t)
 	two, one := slices.Clone(ids), slices.Clone(ids)
 	two[2], two[6], one[6] = model.tokenizer.MaskID(), model.tokenizer.MaskID(), model.tokenizer.MaskID()
 	want := -float64(raw.logp(t, two, 2)[ids[2]]) - float64(raw.logp(t, one, 6)[ids[6]])

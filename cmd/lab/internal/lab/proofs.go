@@ -67,7 +67,7 @@ func proofColumns() []column {
 			"row is about these"},
 		{name: "rows", format: "%.1f", definition: "model rows, mean"},
 		{name: "least", format: "%.1f", definition: "the least that any proof needs, mean"},
-		{name: "more", format: "%.0f", definition: "rows beyond the least, in percent of it, of all sentences together"},
+		{name: "more", format: "%.0f", definition: "rows beyond the least, in percent of it, of all sentences"},
 		{name: "rows-25", format: "%.0f", table: 1, definition: "quartile of rows"},
 		{name: "rows-50", format: "%.0f", table: 1, definition: "median"},
 		{name: "rows-75", format: "%.0f", table: 1, definition: "upper quartile"},
@@ -126,8 +126,8 @@ func (p *proofs) measure(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// prove proves the likeliest fills of a template. It returns the model rows, and
-// the least rows of a proof: 0 if the budget ended first.
+// prove proves the likeliest fills of a template. It returns the model rows,
+// and the least rows of a proof: 0 if the budget ended first.
 func (p *proofs) prove(ctx context.Context, model *language, template string) (rows, least int, err error) {
 	seen := &witness{language: model}
 	result, err := infill.New(seen, model.tokenizer).Fill(ctx, infill.Request{Template: template,

@@ -40,7 +40,8 @@ func (m *rawModel) expand(t *testing.T, masked, slots, tokens []int, logp, least
 // as were asked for, and no fewer rows prove them.
 func TestProofs(t *testing.T) {
 	const seed, sentences = 3, 4
-	s := study(t, "proofs", "texts", calibrationTexts, "sentences", strconv.Itoa(sentences), "blanks", "1,2,3", "k", "1,3")
+	s := study(t, "proofs", "texts", calibrationTexts, "sentences", strconv.Itoa(sentences), "blanks", "1,2,3",
+		"k", "1,3")
 	report := studied(t, s, StudyOptions{Seed: seed})
 	model := openRaw(t)
 	filler := must(infill.Open(infill.OpenOptions{}))(t)
@@ -71,8 +72,8 @@ func TestProofs(t *testing.T) {
 		}
 	}
 	// A budget of one row proves nothing of three blanks.
-	short := studied(t, study(t, "proofs", "texts", calibrationTexts, "sentences", "3", "blanks", "3", "k", "5", "budget",
-		"1"), StudyOptions{Seed: seed})
+	short := studied(t, study(t, "proofs", "texts", calibrationTexts, "sentences", "3", "blanks", "3", "k", "5",
+		"budget", "1"), StudyOptions{Seed: seed})
 	if n := short.Cells[0].Numbers["proven"]; n != 0 {
 		t.Errorf("%v sentences proven with a row", n)
 	}

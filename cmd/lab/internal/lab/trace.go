@@ -189,9 +189,9 @@ func (t traced) all(b *bench, lags int) error {
 	return nil
 }
 
-// autocorrelation returns Σ (x_t - m)(x_{t+k} - m) / Σ (x_t - m)² for the lags k
-// from 0 on, m the mean: at most most of them, and fewer than x has values. If x
-// never changes, it returns nil.
+// autocorrelation returns Σ (x_t - m)(x_{t+k} - m) / Σ (x_t - m)² for the lags
+// k from 0 on, m the mean: at most most of them, and fewer than x has values.
+// If x never changes, it returns nil.
 func autocorrelation(x []float64, most int) (list []float64) {
 	if floats.Min(x) == floats.Max(x) {
 		return nil

@@ -18,14 +18,14 @@ func traceFile(t *testing.T, text string) string {
 	return path
 }
 
-// TestTraceOfU: two chains of four counted states. U of the first is 1, 2, 3, 4:
-// its deviations from the mean are -1.5, -0.5, 0.5, 1.5, so the
+// TestTraceOfU: two chains of four counted states. U of the first is 1, 2, 3,
+// 4: its deviations from the mean are -1.5, -0.5, 0.5, 1.5, so the
 // autocorrelations are 1, 1.25/5, -1.5/5 and -2.25/5. U of the second is 1, 0,
 // 1, 0, with 1, -3/4, 2/4 and -1/4.
 func TestTraceOfU(t *testing.T) {
 	const head = "chain,step,warm_up,u,token_1\n"
-	path := traceFile(t, head+"1,0,true,-9,5\n2,0,true,-8,5\n1,1,true,-7,5\n2,1,true,-6,5\n1,2,false,1,5\n2,2,false,1,5\n"+
-		"1,3,false,2,5\n2,3,false,0,5\n1,4,false,3,5\n2,4,false,1,5\n1,5,false,4,5\n2,5,false,0,5\n")
+	path := traceFile(t, head+"1,0,true,-9,5\n2,0,true,-8,5\n1,1,true,-7,5\n2,1,true,-6,5\n1,2,false,1,5\n"+
+		"2,2,false,1,5\n1,3,false,2,5\n2,3,false,0,5\n1,4,false,3,5\n2,4,false,1,5\n1,5,false,4,5\n2,5,false,0,5\n")
 	report := studied(t, study(t, "trace", "file", path), StudyOptions{Seed: 1})
 	want := [][]float64{{1, 0.25, -0.3, -0.45}, {1, -0.75, 0.5, -0.25}, {1, -0.25, 0.1, -0.35}}
 	for i, cell := range report.Cells {
@@ -45,7 +45,8 @@ func TestTraceOfU(t *testing.T) {
 		t.Errorf("U is %v, and the numbers are %v and %v", u, report.Cells[0].Numbers, report.Cells[2].Numbers)
 	}
 	files := must(report.Write(t.TempDir()))(t)
-	if names := strings.Join(files, " "); !strings.Contains(names, "autocorrelation.svg") || !strings.Contains(names, "u.svg") {
+	names := strings.Join(files, " ")
+	if !strings.Contains(names, "autocorrelation.svg") || !strings.Contains(names, "u.svg") {
 		t.Errorf("no pictures in %s", names)
 	}
 	drawn := string(must(picture.SVG(must(report.draw())(t)["u"]))(t))
@@ -64,7 +65,8 @@ func TestTraceFaults(t *testing.T) {
 	const head = "chain,step,warm_up,u,token_1\n"
 	still := traceFile(t, head+"1,0,true,0.1,5\n1,1,false,0.1,5\n1,2,false,0.1,5\n1,3,false,0.1,5\n1,4,false,0.1,5\n")
 	report := studied(t, study(t, "trace", "file", still), StudyOptions{Seed: 1})
-	if w := strings.Join(report.Warnings(), " "); !strings.Contains(w, "U never changes") || report.Cells[1].Curves != nil {
+	w := strings.Join(report.Warnings(), " ")
+	if !strings.Contains(w, "U never changes") || report.Cells[1].Curves != nil {
 		t.Errorf("%q, %v", w, report.Cells[1].Curves)
 	}
 	for text, want := range map[string]string{
