@@ -336,12 +336,12 @@ func factsOf(of any) []Fact {
 }
 
 // checkValues returns an *OptionError for the first option of a struct whose value
-// its text form does not have.
+// its text form does not have. A zero value says that the option is not given.
 func checkValues(of any) error {
 	v := reflect.ValueOf(of)
 	for i := range v.NumField() {
 		option, known := Find(v.Type().Field(i).Tag.Get("option"))
-		if !known {
+		if !known || v.Field(i).IsZero() {
 			continue
 		}
 		text := textOf(v.Field(i))

@@ -65,6 +65,23 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestZeroMethods: of the methods, only a search needs no option.
+func TestZeroMethods(t *testing.T) {
+	for _, test := range []struct {
+		method Method
+		want   string
+	}{
+		{Search{}, ""},
+		{Draws{}, "samples: draws need a number of them"},
+		{Chains{}, `sampler: "" is not a sampler`},
+	} {
+		err := Request{Method: test.method}.Check()
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want)) {
+			t.Errorf("%T{}: got %v, want %q", test.method, err, test.want)
+		}
+	}
+}
+
 // givens reads options as in "top=5".
 func givens(t *testing.T, assignments ...string) []Given {
 	t.Helper()
