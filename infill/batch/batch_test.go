@@ -42,9 +42,9 @@ func (w *shout) settings(context.Context) (map[string]string, error) {
 	return set, nil
 }
 
-func (w *shout) column() string            { return "text" }
-func (w *shout) options([]string) []string { return nil }
-func (w *shout) warnings() []string        { return nil }
+func (w *shout) column() string                     { return "text" }
+func (w *shout) options([]string) ([]string, error) { return nil, nil }
+func (w *shout) warnings() []string                 { return nil }
 
 func (w *shout) layout(input []string, _ Form) layout {
 	var names []string
