@@ -356,6 +356,7 @@ func TestRefusals(t *testing.T) {
 		{"/v1/score", `{"texts": ["a", 5]}`, "texts: expected a list of texts", 422},
 		{"/v1/score", `{"texts": "a", "model": 5}`, "model: expected a text", 422},
 		{"/v1/score", `{"texts": "a"} {}`, "the request is not JSON: invalid character '{' after top-level value", 400},
+		{"/v1/gaps", `{"text": "a word", "below": 1e999}`, "below: expected a number", 422},
 		{"/v1/gaps", `{"text": "a word"`, "the request is not JSON: unexpected end of JSON input", 400},
 		{"/v1/fill", `[{"template": "a [MASK]"}, {"template": "a [MASK]", "top": 5, "top": 6}]`, `two keys "top"`, 422},
 		{"/v1/fill", `{"template": "a [MASK]", "model": 5}`, `"model" is not a string`, 422},
