@@ -119,3 +119,20 @@ func TestLeastRows(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOfChains: chains may need a row of each slot for every state, the
+// first included.
+func TestRowsOfChains(t *testing.T) {
+	f, _ := newFake(t)
+	chains := newAskedChains("dmala")
+	chains.Steps = 4
+	plan, err := f.Plan(asked{Samples: 3, Chains: &chains}.request(twoSlots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, _ := plan.Cost()
+	const want = 1 + 3*(4+1)*2
+	if rows != want {
+		t.Errorf("%d rows, want %d", rows, want)
+	}
+}
