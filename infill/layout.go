@@ -2,6 +2,7 @@ package infill
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -126,12 +127,6 @@ func (l *layout) choices(state []int, slot int) []int {
 		return tokens
 	}
 	return l.apart(state, slot, tokens)
-}
-
-// alone returns the tokens, ascending, that a slot may take while all other slots
-// are open.
-func (l *layout) alone(slot int) []int {
-	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), slot)
 }
 
 // free reports whether each slot may take each of its choices, whatever the other
@@ -335,6 +330,23 @@ const (
 
 var _ samplers.PartialTarget = (*law)(nil)
 
+// laws returns the law by the chain rule for each layout. All combinations of
+// lengths have the same weight, also those without a fill.
+func (w *work) laws(o Order) ([]samplers.Law, error) {
+	var laws []samplers.Law
+	mask := w.plan.filler.tokenizer.MaskID()
+	for i, l := range w.plan.layouts {
+		order, err := l.order(o)
+		if err != nil {
+			return nil, err
+		}
+		target := &law{model: w.model, masked: l.masked(mask), slots: l.slots, root: w.roots[i], rows: &w.rows}
+		laws = append(laws, samplers.Law{Target: target, Order: order, Choices: l.choices,
+			LogWeight: -math.Log(float64(w.plan.lengths))})
+	}
+	return laws, nil
+}
+
 // PartialConditionals implements samplers.PartialTarget.
 func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 	take func(i int, logp []float32)) error {
@@ -403,4 +415,11 @@ func (l *law) keep() (err error) {
 // stateKey returns the key in law.kept for a slot and a state.
 func stateKey(state []int, slot int) string {
 	return string(samplers.AppendKey(samplers.AppendKey(nil, state...), slot))
+}
+
+// takes returns an *OptionError if an order of the chain rule does not name the
+// plan's blanks.
+func (p *Plan) takes(o Order) error {
+	_, err := p.layouts[0].order(o)
+	return err
 }

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
 	"infill/lm"
-	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -79,25 +77,6 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	}
 	p.lengths = len(templates)
 	return p, r.Method.fits(p)
-}
-
-// check returns an *OptionError for a value of a settled request that cannot be
-// used with any template.
-func (r *Request) check() error {
-	return cmp.Or(checkValues(r.Fit), checkValues(*r), checkValues(r.Method), r.Method.check(r))
-}
-
-// Check returns an *OptionError for a value that cannot be used with any template.
-func (r Request) Check() error {
-	r = r.settled()
-	return r.check()
-}
-
-// takes returns an *OptionError if an order of the chain rule does not name the
-// plan's blanks.
-func (p *Plan) takes(o Order) error {
-	_, err := p.layouts[0].order(o)
-	return err
 }
 
 // context returns the tokens of the option context, or nil if the option is "".
@@ -192,23 +171,6 @@ func (f *Filler) Fill(ctx context.Context, r Request, observe func(Progress)) (*
 		return nil, err
 	}
 	return p.Fill(ctx, observe)
-}
-
-// laws returns the law by the chain rule for each layout. All combinations of
-// lengths have the same weight, also those without a fill.
-func (w *work) laws(o Order) ([]samplers.Law, error) {
-	var laws []samplers.Law
-	mask := w.plan.filler.tokenizer.MaskID()
-	for i, l := range w.plan.layouts {
-		order, err := l.order(o)
-		if err != nil {
-			return nil, err
-		}
-		target := &law{model: w.model, masked: l.masked(mask), slots: l.slots, root: w.roots[i], rows: &w.rows}
-		laws = append(laws, samplers.Law{Target: target, Order: order, Choices: l.choices,
-			LogWeight: -math.Log(float64(w.plan.lengths))})
-	}
-	return laws, nil
 }
 
 // ErrUnwanted, as the cause of a cancelled context, tells Plan.Fill that nobody

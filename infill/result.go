@@ -435,6 +435,12 @@ func (l *layout) rated(slot int, targets []int) []int {
 	})
 }
 
+// alone returns the tokens, ascending, that a slot may take while all other slots
+// are open.
+func (l *layout) alone(slot int) []int {
+	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), slot)
+}
+
 // limitless reports whether no rule limits what a slot may take.
 func (l *layout) limitless(slot int) bool {
 	r := l.rules

@@ -2,10 +2,9 @@ package lm
 
 import (
 	"context"
-	"strings"
+	"fmt"
 
 	"infill/lm/internal/ort"
-	"infill/models"
 )
 
 // rowsJob computes the rows of a batch. Rows with equal numbers of tokens and
@@ -188,18 +187,6 @@ type chunkLimits struct {
 	queries int // most queried positions of a call, each of which has an array of vocabulary size
 }
 
-// limits returns the limits for a model on a device, with figures from
-// BenchmarkChunk. For large vocabularies, memory bounds the queries: all
-// distributions of a call take 32 MiB on a CPU, and a few such arrays exist at
-// once.
-func limits(c models.Config, device string) chunkLimits {
-	if strings.HasPrefix(device, "cuda") {
-		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}
-	}
-	return chunkLimits{tokens: max(384, (3<<19)/c.IntermediateSize),
-		queries: max(1, min(256, (8<<20)/c.VocabularySize))}
-}
-
 // rows returns how many rows of the given size fit one call.
 func (l chunkLimits) rows(tokens, perRow int) int {
 	return max(1, min(l.tokens/tokens, l.queries/perRow))
@@ -298,3 +285,17 @@ type gradientBatch struct {
 }
 
 func (b *gradientBatch) chains() int { return b.rows() / b.terms }
+
+// numbers returns an error if a result is NaN: sums of finite weights can
+// overflow.
+func (m *MaskedLM) numbers(lists ...[]float32) error {
+	for _, list := range lists {
+		for _, x := range list {
+			if x != x {
+				return fmt.Errorf("%s: the model computes what is no number (NaN): its weights are damaged or too "+
+					"large; fetch or export it again", m.file())
+			}
+		}
+	}
+	return nil
+}

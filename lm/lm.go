@@ -97,6 +97,18 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	return m, nil
 }
 
+// limits returns the limits for a model on a device, with figures from
+// BenchmarkChunk. For large vocabularies, memory bounds the queries: all
+// distributions of a call take 32 MiB on a CPU, and a few such arrays exist at
+// once.
+func limits(c models.Config, device string) chunkLimits {
+	if strings.HasPrefix(device, "cuda") {
+		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}
+	}
+	return chunkLimits{tokens: max(384, (3<<19)/c.IntermediateSize),
+		queries: max(1, min(256, (8<<20)/c.VocabularySize))}
+}
+
 // MaxThreads returns the largest number of threads of a model call: four times
 // the processors.
 func MaxThreads() int { return ort.MaxThreads() }
@@ -281,20 +293,6 @@ func (l *lazySession) close() error {
 	err := l.session.Close()
 	l.session = nil
 	return err
-}
-
-// numbers returns an error if a result is NaN: sums of finite weights can
-// overflow.
-func (m *MaskedLM) numbers(lists ...[]float32) error {
-	for _, list := range lists {
-		for _, x := range list {
-			if x != x {
-				return fmt.Errorf("%s: the model computes what is no number (NaN): its weights are damaged or too "+
-					"large; fetch or export it again", m.file())
-			}
-		}
-	}
-	return nil
 }
 
 // writer builds one of the graphs of a model: log-probabilities, say, or

@@ -368,3 +368,5 @@ func readSettings(fsys fs.FS, name string, value any) error {
 	}
 	return unmarshal(name, content, value)
 }
+
+func isTrue(value *bool) bool { return value == nil || *value }

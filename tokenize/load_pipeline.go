@@ -143,8 +143,6 @@ func pipelineFault(fault Fault, format string, arguments ...any) error {
 	return fileFault(tokenizerFile, fault, format, arguments...)
 }
 
-func isTrue(value *bool) bool { return value == nil || *value }
-
 // load makes a tokenizer from a file whose model is BPE or Unigram.
 func (file *pipelineFile) load(content []byte, c *configuration) (*Tokenizer, error) {
 	t, err := file.tokenizer(&c.specialTokens, c.PrefixSpace)
