@@ -33,6 +33,9 @@ func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: 
 
 // gradientOf does what [graphOf] does, for graphs with a backward pass.
 func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
+	if b.Int8() {
+		return nil, &noGradientError{b.Name, fmt.Errorf("it is in int8, which has none; use %s", inFloat(b))}
+	}
 	g, err := graphOf(b, separator, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
 		err = &noGradientError{b.Name, err} // Import has found this already
