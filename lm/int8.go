@@ -39,4 +39,6 @@ func int8Device(b *models.Bundle, device string) (string, error) {
 }
 
 // inFloat names the model of which b is a copy in int8, if b says which.
-func inFloat(b *models.Bundle) string { return strings.TrimSpace("the model in float " + b.Manifest.Float) }
+func inFloat(b *models.Bundle) string {
+	return strings.TrimSpace("the model in float " + b.Manifest.Float)
+}
