@@ -81,7 +81,7 @@ def main():
             continue
         architecture = json.loads((folder.parent / "config.json").read_text())["architectures"][0]
         model = getattr(transformers, architecture).from_pretrained(
-            folder.parent, attn_implementation="eager", dtype=torch.float64).eval()
+            folder.parent, attn_implementation="eager" if "deberta" in name else "sdpa", dtype=torch.float64).eval()
         torch.Tensor.float = single
         quantize(model)
         torch.Tensor.float = torch.Tensor.double
