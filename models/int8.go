@@ -79,6 +79,8 @@ func (s *Store) Quantize(ctx context.Context, b *Bundle, name string,
 			"one of the families %s", b.Name, strings.Join(Families(), ", "))
 	case b.int8:
 		return nil, fmt.Errorf("model %s is in int8 already", b.Name)
+	case name == b.Name: // the store keeps one model of a name
+		return nil, fmt.Errorf("model %s would be replaced by its copy in int8: give the copy another name", name)
 	case name == BuiltInName:
 		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
 	}

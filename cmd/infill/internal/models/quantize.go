@@ -207,24 +207,22 @@ func equal(a, b int) float64 {
 
 // report has a line for each measurement.
 func (d distance) report(from string) string {
-	return fmt.Sprintf(`%s tokens in %d texts of %s, each token masked alone:
-  nats a token in float  %.4f ± %.4f
-  nats a token in int8   %.4f ± %.4f
-  difference             %.4f ± %.4f
-  total variation        %.4f ± %.4f
-  likeliest the same     %.1f ± %.1f %%
-± is one standard error, between texts.
-`, fmt.Sprint(d.tokens), d.texts, from, d.float.value, d.float.err, d.int8.value, d.int8.err, d.worse.value, d.worse.err,
-		d.variation.value, d.variation.err, 100*d.same.value, 100*d.same.err)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d tokens in %d texts of %s, each token masked alone:\n", d.tokens, d.texts, cli.OneLine(from))
+	line := func(what string, m mean) { fmt.Fprintf(&b, "  %-22s %.4f ± %.4f\n", what, m.value, m.err) }
+	line("nats a token in float", d.float)
+	line("nats a token in int8", d.int8)
+	line("difference", d.worse)
+	line("total variation", d.variation)
+	fmt.Fprintf(&b, "  %-22s %.1f ± %.1f %%\n", "likeliest the same", 100*d.same.value, 100*d.same.err)
+	b.WriteString("± is one standard error, between texts.\n")
+	return b.String()
 }
 
 // card returns the README.md of a copy.
 func card(bundle, copied *models.Bundle, d distance, from string) string {
-	return fmt.Sprintf(`# %s
-
-A copy of %s (SHA-256 %s) whose matrices are in int8, made by infill models quantize. Its probabilities are its own: the
-likeliest words are nearly always those of the model in float, and log P differs. Take the model in float for numbers of
-a paper.
-
-`+"```\n%s```\n", copied.Name, bundle.Name, bundle.SHA256, d.report(from))
+	return fmt.Sprintf("# %s\n\n"+
+		"A copy in int8 of the model %s (SHA-256 %s), made by infill models quantize. Its probabilities are its own.\n"+
+		"Its likeliest words are mostly those of the model in float. Take that for the numbers of a paper.\n\n"+
+		"```\n%s```\n", copied.Name, bundle.Name, bundle.SHA256, d.report(from))
 }
