@@ -32,7 +32,12 @@ func (d Draws) settled() Method {
 	return d
 }
 
-func (d Draws) check(*Request) error { return nil }
+func (d Draws) check(*Request) error {
+	if d.Samples == 0 {
+		return wrong("samples", "draws need a number of them: give 1 or more")
+	}
+	return nil
+}
 
 func (d Draws) fits(p *Plan) error { return p.takes(d.Order) }
 

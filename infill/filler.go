@@ -13,9 +13,14 @@ package infill
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"infill/lm"
+	"infill/models"
 	"infill/tokenize"
 )
 
@@ -175,4 +180,178 @@ func cancelled(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return err
+}
+
+// OpenOptions say which model fills, and where the model runs. The zero value
+// means the built-in model on the best device that the machine has.
+type OpenOptions struct {
+	// Model is the name of a model or the folder of a bundle; "" means the default model.
+	Model string
+	// Device is "auto" (or ""), "cpu", "cuda" or "cuda:N".
+	Device string
+	// Threads is the number of threads of one model call on a CPU; 0 means the
+	// number of cores.
+	Threads int
+	// FindLibrary, if not nil, returns the path of the onnxruntime library when
+	// the model loads. If FindLibrary is nil, package lm finds the library, or
+	// downloads it silently.
+	FindLibrary func(ctx context.Context) (path string, err error)
+	// Loaded, if not nil, is called with the model as soon as the model is ready to run.
+	Loaded func(Model)
+}
+
+// Open reads and verifies a bundle and its tokenizer. It does not load
+// onnxruntime: the first call that runs the model does, so that an error in a
+// template appears at once. The caller closes the filler.
+func Open(o OpenOptions) (*Filler, error) {
+	err := lm.CheckLimits()
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := models.Open(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := bundle.Tokenizer()
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
+	}
+	var f *Filler
+	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
+		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device,
+			Threads: o.Threads}
+		if o.FindLibrary != nil {
+			path, err := o.FindLibrary(ctx)
+			if err != nil {
+				return nil, err
+			}
+			options.Library = path
+		}
+		m, err := lm.Open(ctx, bundle, options)
+		if err != nil {
+			return nil, err
+		}
+		f.describe(m.Description())
+		if o.Loaded != nil {
+			o.Loaded(f.model)
+		}
+		return m, nil
+	})
+	f.model.Name = bundle.Name
+	f.model.SHA256 = bundle.SHA256
+	f.model.Segments = bundle.Config.Segments
+	return f, nil
+}
+
+// vocabulary is a tokenizer with the properties of its tokens that rules
+// and layouts need.
+type vocabulary struct {
+	tokenizer *tokenize.Tokenizer
+	fillable  []int
+	classes   func() []tokenClass // class of each token, [vocabulary]
+	reads     func() []string     // text of each word or piece, else "", [vocabulary]
+	lower     func() []string     // the same in lower case
+	all       func() []int        // every token id
+	kinds     sync.Map            // cache of rules.kinds
+	lists     sync.Map            // cache of vocabulary.list
+}
+
+func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
+	v := &vocabulary{tokenizer: tokenizer, fillable: tokenizer.Fillable()}
+	v.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
+	v.reads = sync.OnceValue(v.readTokens)
+	v.all = sync.OnceValue(func() []int {
+		ids := make([]int, tokenizer.VocabularySize())
+		for id := range ids {
+			ids[id] = id
+		}
+		return ids
+	})
+	v.lower = sync.OnceValue(func() []string {
+		texts := slices.Clone(v.reads())
+		for i, text := range texts {
+			texts[i] = strings.ToLower(text)
+		}
+		return texts
+	})
+	return v
+}
+
+// A tokenClass says whether a token is a word, and whether it continues a word.
+type tokenClass uint8
+
+const (
+	wordToken       tokenClass = 1 << iota // only letters and digits
+	continuingToken                        // continues the word on its left
+)
+
+func classify(t *tokenize.Tokenizer) []tokenClass {
+	classes := make([]tokenClass, t.VocabularySize())
+	for id := range classes {
+		if t.Word(id) {
+			classes[id] |= wordToken
+		}
+		if t.Continues(id) {
+			classes[id] |= continuingToken
+		}
+	}
+	return classes
+}
+
+// readTokens returns the text of each token that is a word or a piece of one,
+// and "" for other tokens, [vocabulary].
+func (v *vocabulary) readTokens() []string {
+	reads := make([]string, v.tokenizer.VocabularySize())
+	for _, id := range v.fillable {
+		if v.classes()[id]&wordToken != 0 {
+			reads[id] = v.tokenizer.Piece(id)
+		}
+	}
+	return reads
+}
+
+// begins counts the longer words of the vocabulary that begin with letters.
+func (v *vocabulary) begins(letters string) int {
+	texts := v.reads()
+	if !v.tokenizer.Cased() {
+		texts = v.lower()
+		letters = strings.ToLower(letters)
+	}
+	count := 0
+	for id, text := range texts {
+		if v.classes()[id]&continuingToken == 0 && len(text) > len(letters) && strings.HasPrefix(text, letters) {
+			count++
+		}
+	}
+	return count
+}
+
+// candidate reads text as a fill of b. If b touches a word, the fill continues
+// that word.
+func (v *vocabulary) candidate(text string, b tokenize.Blank) ([]int, error) {
+	if b.TouchesLeft {
+		return v.tokenizer.Continuation(text)
+	}
+	return v.tokenizer.Candidate(text)
+}
+
+// wordOf returns the word that the pieces of a blank make, or "" if the pieces
+// are not one word.
+func (v *vocabulary) wordOf(ids []int) string {
+	text := ""
+	for i, id := range ids {
+		class := v.classes()[id]
+		if class&wordToken == 0 || i > 0 && class&continuingToken == 0 {
+			return ""
+		}
+		text += v.reads()[id]
+	}
+	return text
+}
+
+func countPieces(n int) string {
+	if n == 1 {
+		return "1 piece"
+	}
+	return strconv.Itoa(n) + " pieces"
 }

@@ -143,6 +143,8 @@ func beside(l *layout, b tokenize.Blank) (left, right string) {
 	return left, right
 }
 
+var tenth = math.Log(0.1)
+
 // rather returns a warning if the option fill alone excludes tokens that hold
 // most of the probability of a blank's first slot. It returns nil if none of
 // the excluded tokens has a probability of 0.1 or more.
@@ -156,15 +158,16 @@ func (w *work) rather(l *layout, blank int) []string {
 	known := row[:min(len(row), w.plan.filler.tokenizer.VocabularySize())] // a row may be longer than the vocabulary
 	takes := l.alone(b.First)
 	best := -1 // the likeliest token that the blank may not take
-	next := takes
 	for token, logp := range known {
-		if len(next) > 0 && next[0] == token {
-			next = next[1:]
-		} else if best < 0 || logp > row[best] {
+		if logp < float32(tenth) || best >= 0 && logp <= row[best] {
+			continue
+		}
+		_, taken := slices.BinarySearch(takes, token)
+		if !taken {
 			best = token
 		}
 	}
-	if best < 0 || row[best] < float32(math.Log(0.1)) {
+	if best < 0 {
 		return nil
 	}
 	taken := 0.0

@@ -1,8 +1,13 @@
 package infill
 
 import (
+	"context"
+	"math"
 	"slices"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -124,12 +129,6 @@ func (l *layout) choices(state []int, slot int) []int {
 	return l.apart(state, slot, tokens)
 }
 
-// alone returns the tokens, ascending, that a slot may take while all other slots
-// are open.
-func (l *layout) alone(slot int) []int {
-	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), slot)
-}
-
 // free reports whether each slot may take each of its choices, whatever the other
 // slots hold.
 func (l *layout) free() bool {
@@ -224,4 +223,203 @@ func (l *layout) see(from, to int, context []int) {
 	for _, position := range t.Slots {
 		l.slots = append(l.slots, position-from+1+len(context))
 	}
+}
+
+// This file keeps blanks apart that must hold different tokens (the option
+// distinct). Groups of one length can be filled with different sequences if each
+// can be matched with a sequence of its own. A group with at least as many
+// sequences as there are groups always can, after all others.
+
+// apart returns those of tokens that a slot may take so that its group and the
+// rivals can hold different sequences.
+func (l *layout) apart(state []int, slot int, tokens []int) []int {
+	number := l.groupOf[slot]
+	piece := l.pieceOf[slot]
+	g := &l.groups[number]
+	known := l.known(state, number)
+	suspects := map[int]bool{} // tokens that lead to a sequence that a rival needs
+	for _, rival := range g.rivals {
+		sequences := l.sequences(state, rival, len(g.rivals)+1)
+		if len(sequences) > len(g.rivals) {
+			continue
+		}
+		for _, sequence := range sequences {
+			if agree(known, sequence) {
+				suspects[sequence[piece]] = true
+			}
+		}
+	}
+	all := append(slices.Clone(g.rivals), number)
+	own := slices.Clone(state)
+	return slices.DeleteFunc(slices.Clone(tokens), func(token int) bool {
+		own[slot] = token
+		return suspects[token] && !l.differ(own, all)
+	})
+}
+
+// sequences returns what a group may hold that agrees with a state, many at most.
+func (l *layout) sequences(state []int, number, many int) [][]int {
+	var list [][]int
+	for whole := range l.groups[number].spellings.wholes(l.known(state, number)) {
+		list = append(list, slices.Clone(whole))
+		if len(list) == many {
+			break
+		}
+	}
+	return list
+}
+
+// differ reports whether groups that are rivals of each other can be filled with
+// different sequences that agree with a state.
+func (l *layout) differ(state []int, groups []int) bool {
+	var few [][][]int
+	for _, number := range groups {
+		list := l.sequences(state, number, len(groups))
+		if len(list) < len(groups) {
+			few = append(few, list)
+		}
+	}
+	holder := map[string]int{} // the index in few of the group that holds a sequence
+	// Kuhn's algorithm: a group takes a free sequence, or one whose holder can
+	// take another.
+	var place func(group int, tried map[string]bool) bool
+	place = func(group int, tried map[string]bool) bool {
+		for _, sequence := range few[group] {
+			key := string(samplers.AppendKey(nil, sequence...))
+			if tried[key] {
+				continue
+			}
+			tried[key] = true
+			other, held := holder[key]
+			if !held || place(other, tried) {
+				holder[key] = group
+				return true
+			}
+		}
+		return false
+	}
+	for group := range few {
+		if !place(group, map[string]bool{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// law gives samplers.Search and samplers.Draw the chain rule's conditionals.
+// Categories are token ids. Probabilities are the model's own over the whole
+// vocabulary: the options narrow the fills, not the law.
+type law struct {
+	model  LanguageModel
+	masked []int // ids with the mask token in every slot
+	slots  []int // positions in ids
+	root   [][]float32
+	rows   *int // counts the rows that went through the model
+	// kept caches the log-probabilities of earlier rows for draws, which may
+	// ask again; it is nil for a search.
+	kept *simplelru.LRU[string, []float32]
+}
+
+const (
+	// askedNumbers is the largest number of probabilities that one model call
+	// returns: 32 MiB.
+	askedNumbers = 8 << 20
+	// keptNumbers is the largest number of probabilities in law.kept: 64 MiB.
+	keptNumbers = 16 << 20
+)
+
+var _ samplers.PartialTarget = (*law)(nil)
+
+// laws returns the law by the chain rule for each layout. All combinations of
+// lengths have the same weight, also those without a fill.
+func (w *work) laws(o Order) ([]samplers.Law, error) {
+	var laws []samplers.Law
+	mask := w.plan.filler.tokenizer.MaskID()
+	for i, l := range w.plan.layouts {
+		order, err := l.order(o)
+		if err != nil {
+			return nil, err
+		}
+		target := &law{model: w.model, masked: l.masked(mask), slots: l.slots, root: w.roots[i], rows: &w.rows}
+		laws = append(laws, samplers.Law{Target: target, Order: order, Choices: l.choices,
+			LogWeight: -math.Log(float64(w.plan.lengths))})
+	}
+	return laws, nil
+}
+
+// PartialConditionals implements samplers.PartialTarget.
+func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
+	take func(i int, logp []float32)) error {
+	var rows []lm.Row
+	var takers [][]int // for each row, the indices in asked that wait for it
+	var keys []string
+	own := map[string]int{} // the row of each key
+	for i, a := range asked {
+		ids := slices.Clone(l.masked)
+		filled := false
+		for slot, token := range a.State {
+			if token != samplers.Open {
+				ids[l.slots[slot]] = token
+				filled = true
+			}
+		}
+		if !filled {
+			take(i, l.root[a.Slot])
+			continue
+		}
+		key := ""
+		if l.kept != nil {
+			key = stateKey(a.State, a.Slot)
+			logp, ok := l.kept.Get(key)
+			if ok {
+				take(i, logp)
+				continue
+			}
+			row, asked := own[key]
+			if asked {
+				takers[row] = append(takers[row], i)
+				continue
+			}
+			own[key] = len(rows)
+		}
+		rows = append(rows, lm.Row{IDs: ids, Position: l.slots[a.Slot]})
+		takers = append(takers, []int{i})
+		keys = append(keys, key)
+	}
+	step := max(1, askedNumbers/len(l.root[0]))
+	for first := 0; first < len(rows); first += step {
+		last := min(first+step, len(rows))
+		found, err := l.model.LogProbabilities(ctx, rows[first:last])
+		if err != nil {
+			return err
+		}
+		*l.rows += len(found)
+		for i, logp := range found {
+			if l.kept != nil {
+				l.kept.Add(keys[first+i], slices.Clone(logp))
+			}
+			for _, taker := range takers[first+i] {
+				take(taker, logp)
+			}
+		}
+	}
+	return nil
+}
+
+// keep makes the law cache its rows in kept from now on.
+func (l *law) keep() (err error) {
+	l.kept, err = simplelru.NewLRU[string, []float32](max(1, keptNumbers/len(l.root[0])), nil)
+	return err
+}
+
+// stateKey returns the key in law.kept for a slot and a state.
+func stateKey(state []int, slot int) string {
+	return string(samplers.AppendKey(samplers.AppendKey(nil, state...), slot))
+}
+
+// takes returns an *OptionError if an order of the chain rule does not name the
+// plan's blanks.
+func (p *Plan) takes(o Order) error {
+	_, err := p.layouts[0].order(o)
+	return err
 }

@@ -335,24 +335,6 @@ func factsOf(of any) []Fact {
 	})
 }
 
-// checkValues returns an *OptionError for the first option of a struct whose value
-// its text form does not have.
-func checkValues(of any) error {
-	v := reflect.ValueOf(of)
-	for i := range v.NumField() {
-		option, known := Find(v.Type().Field(i).Tag.Get("option"))
-		if !known {
-			continue
-		}
-		text := textOf(v.Field(i))
-		_, err := option.Given(text)
-		if err != nil {
-			return wrong(option.Name, "%q is not %v", text, err)
-		}
-	}
-	return nil
-}
-
 // OptionError reports a value of an option that cannot be used.
 type OptionError struct {
 	// Option is the option's name: that of an Option, or of another setting of

@@ -2,8 +2,10 @@ package infill
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +64,56 @@ func TestValidate(t *testing.T) {
 				t.Errorf("got %v, want %s: %s", err, test.option, test.want)
 			}
 		})
+	}
+}
+
+// TestZeroMethods: of the methods, only a search needs no option.
+func TestZeroMethods(t *testing.T) {
+	for _, test := range []struct {
+		method Method
+		want   string
+	}{
+		{Search{}, ""},
+		{Draws{}, "samples: draws need a number of them"},
+		{Chains{}, `sampler: "" is not a sampler`},
+	} {
+		err := Request{Method: test.method}.Check()
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, test.want) || (test.want == "") != (got == "") {
+			t.Errorf("%T{}: got %v, want %q", test.method, err, test.want)
+		}
+	}
+}
+
+// TestChainsAsJSON: chains come back from JSON as they were, and a wrong value is
+// an error.
+func TestChainsAsJSON(t *testing.T) {
+	chains := NewChains("dmala")
+	chains.Steps = 7
+	chains.StepSize = 0.5
+	text, err := json.Marshal(chains)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Chains
+	if err := json.Unmarshal(text, &read); err != nil || !reflect.DeepEqual(read, chains) {
+		t.Errorf("%s became %+v, %v", text, read, err)
+	}
+	for text, want := range map[string]string{
+		`{"sampler": "dmala", "steps": -1}`:         `steps: "-1" is not`,
+		`{"sampler": "dmala", "sampler": "gibbs"}`:  "two keys",
+		`{"sampler": "dmala", "stairs": 3}`:         "stairs is no option",
+		`{"sampler": "dmala", "budget": "2s"}`:      "budget: it is an option of the chain rule",
+		`{"samples": 3}`:                            "the options name no sampler",
+		`{"sampler": "dmala", "initial": ["here"]}`: "initial: ",
+	} {
+		err := json.Unmarshal([]byte(text), &read)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }
 

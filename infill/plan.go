@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
-	"infill/samplers"
+	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -78,25 +77,6 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	}
 	p.lengths = len(templates)
 	return p, r.Method.fits(p)
-}
-
-// check returns an *OptionError for a value of a settled request that cannot be
-// used with any template.
-func (r *Request) check() error {
-	return cmp.Or(checkValues(r.Fit), checkValues(*r), checkValues(r.Method), r.Method.check(r))
-}
-
-// Check returns an *OptionError for a value that cannot be used with any template.
-func (r Request) Check() error {
-	r = r.settled()
-	return r.check()
-}
-
-// takes returns an *OptionError if an order of the chain rule does not name the
-// plan's blanks.
-func (p *Plan) takes(o Order) error {
-	_, err := p.layouts[0].order(o)
-	return err
 }
 
 // context returns the tokens of the option context, or nil if the option is "".
@@ -193,23 +173,6 @@ func (f *Filler) Fill(ctx context.Context, r Request, observe func(Progress)) (*
 	return p.Fill(ctx, observe)
 }
 
-// laws returns the law by the chain rule for each layout. All combinations of
-// lengths have the same weight, also those without a fill.
-func (w *work) laws(o Order) ([]samplers.Law, error) {
-	var laws []samplers.Law
-	mask := w.plan.filler.tokenizer.MaskID()
-	for i, l := range w.plan.layouts {
-		order, err := l.order(o)
-		if err != nil {
-			return nil, err
-		}
-		target := &law{model: w.model, masked: l.masked(mask), slots: l.slots, root: w.roots[i], rows: &w.rows}
-		laws = append(laws, samplers.Law{Target: target, Order: order, Choices: l.choices,
-			LogWeight: -math.Log(float64(w.plan.lengths))})
-	}
-	return laws, nil
-}
-
 // ErrUnwanted, as the cause of a cancelled context, tells Plan.Fill that nobody
 // reads an unfinished result. Plan.Fill then returns at once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
@@ -220,4 +183,68 @@ func Unwanted(ctx context.Context) (own context.Context, done func()) {
 	own, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(ErrUnwanted) })
 	return own, func() { stop(); end(nil) }
+}
+
+// MethodChains stands for all samplers where methods are named. The Method of a
+// Result is the sampler's own name.
+const MethodChains = "chains"
+
+// A Method answers a request: [Search], [Draws] or [Chains].
+type Method interface {
+	// settled returns the method with its defaults written out. The other
+	// methods are called on settled methods.
+	settled() Method
+	// check returns an *OptionError for a value that cannot be used in r.
+	check(r *Request) error
+	// fits returns an *OptionError if the method cannot answer the plan.
+	fits(p *Plan) error
+	// cost returns upper bounds of the model rows that a plan needs, 0 if only
+	// seconds bound them, and of the bytes of memory, without the model's.
+	cost(p *Plan) (rows int, bytes float64)
+	// likely returns the model rows that a plan needs as a rule, at most rows.
+	likely(p *Plan, rows int) int
+	// solve finds fills, and tells w.observe on the way. When it fails, the
+	// answer has the fills found so far; it is nil if there are none.
+	solve(ctx context.Context, w *work) (*answer, error)
+}
+
+var _, _, _ Method = Search{}, Draws{}, Chains{}
+
+// work holds a plan while a method works on it.
+type work struct {
+	plan    *Plan
+	model   LanguageModel
+	began   time.Time
+	observe func(Progress)
+	rows    int           // model rows so far, without those of the answer
+	roots   [][][]float32 // log-probabilities of each layout with all slots masked, [layouts][slots][vocabulary]
+}
+
+// tell gives the observer a progress, unless nobody observes.
+func (w *work) tell(p Progress) {
+	if w.observe != nil {
+		p.Template = w.plan.Request.Template
+		w.observe(p)
+	}
+}
+
+// These are bytes of memory for the estimates of cost.
+const (
+	bytesOfState       = 512     // of a state beside its slots
+	bytesOfConditional = 4 << 10 // of a beginning with its list, and those that lead to it
+)
+
+// common returns the bytes that every method needs: the answer, and the rows with
+// all slots masked.
+func (p *Plan) common() float64 {
+	n := float64(p.Slots())
+	vocabulary := float64(p.filler.tokenizer.VocabularySize())
+	return float64(4*int(p.Request.Top)+64)*(bytesOfState+16*n) + 4*float64(len(p.layouts))*n*vocabulary
+}
+
+// oneCaller marks the calls of a method that asks for many rows, so that others go
+// first.
+func oneCaller(ctx context.Context, m Method) context.Context {
+	_, chains := m.(Chains)
+	return lm.OneCaller(ctx, chains)
 }

@@ -2,6 +2,8 @@ package infill
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -116,6 +118,42 @@ func TestLeastRows(t *testing.T) {
 		most, _ := plan.Cost()
 		if int64(most) != r.Stats.ModelRows {
 			t.Errorf("%d blanks: %d rows, and %d were told", blanks+1, r.Stats.ModelRows, most)
+		}
+	}
+}
+
+// TestRowsOfChains: chains may need a row of each slot for every state, the
+// first included.
+func TestRowsOfChains(t *testing.T) {
+	f, _ := newFake(t)
+	chains := newAskedChains("dmala")
+	chains.Steps = 4
+	plan, err := f.Plan(asked{Samples: 3, Chains: &chains}.request(twoSlots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, _ := plan.Cost()
+	const want = 1 + 3*(4+1)*2
+	if rows != want {
+		t.Errorf("%d rows, want %d", rows, want)
+	}
+}
+
+// TestEntropyExp compares with math.Exp, from certain to impossible tokens.
+func TestEntropyExp(t *testing.T) {
+	stream := rand.New(rand.NewPCG(1, 9))
+	for _, scale := range []float64{0, 0.1, 1, 10, 100, 1000} {
+		logp := make([]float32, 500)
+		want := 0.0
+		for i := range logp {
+			logp[i] = float32(-scale * stream.ExpFloat64())
+			x := float64(logp[i])
+			want -= math.Exp(x) * x / math.Ln2
+		}
+		logp = append(logp, float32(math.Inf(-1)), float32(math.NaN()))
+		got := entropy(logp)
+		if math.Abs(got-want) > 1e-10*want {
+			t.Errorf("scale %v: %v bits, want %v", scale, got, want)
 		}
 	}
 }

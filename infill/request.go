@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -177,6 +178,36 @@ func unfolded(given []Given) ([]Given, error) {
 		list = append(append(list, g), inner...)
 	}
 	return list, nil
+}
+
+// check returns an *OptionError for a value of a settled request that cannot be
+// used with any template.
+func (r *Request) check() error {
+	return cmp.Or(checkValues(r.Fit), checkValues(*r), checkValues(r.Method), r.Method.check(r))
+}
+
+// Check returns an *OptionError for a value that cannot be used with any template.
+func (r Request) Check() error {
+	r = r.settled()
+	return r.check()
+}
+
+// checkValues returns an *OptionError for the first option of a struct whose value
+// its text form does not have. A zero value says that the option is not given.
+func checkValues(of any) error {
+	v := reflect.ValueOf(of)
+	for i := range v.NumField() {
+		option, known := Find(v.Type().Field(i).Tag.Get("option"))
+		if !known || v.Field(i).IsZero() {
+			continue
+		}
+		text := textOf(v.Field(i))
+		_, err := option.Given(text)
+		if err != nil {
+			return wrong(option.Name, "%q is not %v", text, err)
+		}
+	}
+	return nil
 }
 
 // Facts returns the options that a result of the request depends on, with their

@@ -1,10 +1,15 @@
 package infill
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
+
+	"infill/samplers"
+	"infill/tokenize"
 )
 
 // Result is the result of filling one template. Its JSON is part of the
@@ -306,4 +311,192 @@ func several(n int) int {
 		return 0
 	}
 	return n
+}
+
+// Value is a token that a blank may hold, with the model's probability of the
+// token.
+type Value struct {
+	Text        string  `json:"text"`
+	TokenID     int     `json:"token_id"`
+	Probability float64 `json:"probability"`
+}
+
+// leastAlone is how many values a list of Result.Alone has even if fewer fills
+// are asked for, as far as there are as many.
+const leastAlone = 5
+
+// alone makes the lists of Result.Alone. Of tokens that spell the same text, it
+// lists the likeliest.
+func (w *work) alone() [][]Value {
+	l := w.plan.layouts[0]
+	most := max(int(w.plan.Request.Top), leastAlone)
+	list := make([][]Value, len(l.template.Blanks))
+	for blank, b := range l.template.Blanks {
+		list[blank] = []Value{}
+		if b.Slots > 1 {
+			continue
+		}
+		logp := w.roots[0][b.First]
+		for _, token := range samplers.Likeliest(l.alone(b.First), logp, 4*most) {
+			if len(list[blank]) == most {
+				break
+			}
+			text := w.plan.with(b.First, token).Fills[blank]
+			same := func(v Value) bool { return v.Text == text }
+			if !slices.ContainsFunc(list[blank], same) {
+				list[blank] = append(list[blank], Value{text, token, math.Exp(float64(logp[token]))})
+			}
+		}
+	}
+	return list
+}
+
+// entropies makes Result.Entropy.
+func (w *work) entropies() []*float64 {
+	l := w.plan.layouts[0]
+	list := make([]*float64, len(l.template.Blanks))
+	for blank, b := range l.template.Blanks {
+		if b.Slots == 1 {
+			h := entropy(w.roots[0][b.First])
+			list[blank] = &h
+		}
+	}
+	return list
+}
+
+// entropy returns -Σ p log₂ p in bits, given the natural logarithms of p. Every
+// row of a run has one, over the whole vocabulary, so that exp is written out:
+// e^x = 2^(k/64) e^r, with less than log(2)/64 for r, to a relative 1e-11.
+func entropy(logp []float32) (bits float64) {
+	const step = math.Ln2 / 64
+	const steps = 1 / step
+	const least = -700 // below it p is 0 in effect, and 2^(k/64) would underflow
+	for _, lp := range logp {
+		x := float64(lp)
+		if !(x > least) {
+			continue
+		}
+		k := int(x * steps)
+		r := x - float64(k)*step
+		whole := math.Float64frombits(uint64(1023+k>>6) << 52)
+		bits -= whole * roots[k&63] * (1 + r*(1+r*(1./2+r*(1./6+r/24)))) * x
+	}
+	return bits / math.Ln2
+}
+
+// roots holds 2^(k/64).
+var roots = func() (list [64]float64) {
+	for k := range list {
+		list[k] = math.Exp2(float64(k) / 64)
+	}
+	return list
+}()
+
+// with returns the text of a plan's shortest layout with one slot filled. The
+// other slots hold the mask, whose text never makes a blank begin a sentence.
+func (p *Plan) with(slot, token int) tokenize.Filled {
+	l := p.layouts[0]
+	state := slices.Repeat([]int{p.filler.tokenizer.MaskID()}, len(l.slots))
+	state[slot] = token
+	return l.template.Fill(state)
+}
+
+// A SlotValue is a token that a slot may hold by itself.
+type SlotValue struct {
+	TokenID     int
+	Probability float64
+	Text        string // the template with the token, and the mask in all other slots
+}
+
+// Alone returns, for each slot, the likeliest tokens that it may take while all
+// blanks are masked, top at most, the likeliest first, [slots][values]. Tokens that
+// spell the same text stay apart. If targets is not nil, only these tokens are
+// rated; they are ascending. A blank without limits takes every token under
+// FillAny, special ones included, as in the pipelines of others. Alone runs one
+// row.
+func (p *Plan) Alone(ctx context.Context, top int, targets []int) ([][]SlotValue, error) {
+	model, err := p.filler.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := p.layouts[0]
+	logp, err := model.MaskedLogProbabilities(ctx, l.ids, l.slots)
+	if err != nil {
+		return nil, cancelled(ctx, err)
+	}
+	list := make([][]SlotValue, len(l.slots))
+	for slot, row := range logp {
+		list[slot] = []SlotValue{}
+		for _, token := range samplers.Likeliest(l.rated(slot, targets), row, top) {
+			list[slot] = append(list[slot], SlotValue{token, math.Exp(float64(row[token])), p.with(slot, token).Text})
+		}
+	}
+	return list, nil
+}
+
+// rated returns the tokens, ascending, that a slot may take and that targets has.
+func (l *layout) rated(slot int, targets []int) []int {
+	if l.limitless(slot) {
+		if targets != nil {
+			return targets
+		}
+		return l.rules.vocabulary.all()
+	}
+	tokens := l.alone(slot)
+	if targets == nil {
+		return tokens
+	}
+	return slices.DeleteFunc(slices.Clone(targets), func(token int) bool {
+		_, ok := slices.BinarySearch(tokens, token)
+		return !ok
+	})
+}
+
+// alone returns the tokens, ascending, that a slot may take while all other slots
+// are open.
+func (l *layout) alone(slot int) []int {
+	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), slot)
+}
+
+// limitless reports whether no rule limits what a slot may take.
+func (l *layout) limitless(slot int) bool {
+	r := l.rules
+	if r.fill != FillAny || len(r.bans.plain)+len(r.bans.joined) > 0 {
+		return false
+	}
+	for _, blank := range l.groups[l.groupOf[slot]].blanks {
+		b := r.blanks[blank]
+		if b.list != nil || b.pattern != nil || b.part != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Percent writes a probability in percent for people, a small one with more
+// decimals. NaN becomes "–".
+func Percent(p float64) string {
+	digits := 1
+	switch {
+	case math.IsNaN(p):
+		return "–"
+	case p > 0 && p < 1e-5: // too small to show: the log-likelihood is shown as well
+		return "< 0.001 %"
+	case p > 0 && p < 0.001:
+		digits = 1 - int(math.Floor(math.Log10(100*p)))
+	}
+	return fmt.Sprintf("%.*f %%", digits, 100*p)
+}
+
+// PercentError writes a share and its standard error (above 0) to the error's
+// first digit, at most four decimals.
+func PercentError(share, standardError float64) string {
+	digits := min(max(1, -int(math.Floor(math.Log10(100*standardError)))), 4)
+	return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*share, digits, 100*standardError)
+}
+
+// AtMost writes an upper bound of a probability in percent, rounded up to two digits.
+func AtMost(p float64) string {
+	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
+	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3, for 100
 }

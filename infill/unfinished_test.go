@@ -54,6 +54,9 @@ func TestUnfinished(t *testing.T) {
 				!strings.HasPrefix(r.Warnings[0], "unfinished: interrupted ") {
 				t.Errorf("%d fills, warnings %q", len(r.Fills), r.Warnings)
 			}
+			if r.Stats.Chains != nil && r.Stats.Chains.MeanLogLikelihood == 0 {
+				t.Error("all met fills are rated, and have no mean")
+			}
 			for i, fill := range r.Fills {
 				if math.IsNaN(fill.LogLikelihood) || fill.Rank != i+1 ||
 					i > 0 && fill.LogLikelihood > r.Fills[i-1].LogLikelihood {

@@ -750,6 +750,9 @@ func (w *Words) setList(values []string) error {
 	if len(values) > 0 && !ok {
 		return errWords
 	}
+	if slices.ContainsFunc(list, listStart.MatchString) {
+		return fmt.Errorf("%w, for every blank: no number stands before it", errWords)
+	}
 	*w = list
 	return nil
 }

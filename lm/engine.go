@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"infill/internal/parallel"
 )
 
 // InFlight is the number of texts that a program should fill at once. More
@@ -284,7 +286,8 @@ func (e *engine) work() {
 	for e.begins(e.running - 1) {
 		parts := e.take()
 		e.lock.Unlock()
-		err := e.guarded(c, parts)
+		// A panic is an error for the requests that share the call.
+		err := parallel.Safely(func() error { return e.call(c, parts) })
 		e.lock.Lock()
 		for _, p := range parts {
 			p.left -= p.to - p.from

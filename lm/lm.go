@@ -13,9 +13,13 @@ import (
 	"strings"
 	"sync"
 
+	"infill/internal/parallel"
+	"infill/lm/internal/bert"
 	"infill/lm/internal/graphs"
+	"infill/lm/internal/imported"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
+	"infill/lm/internal/ort/library"
 	"infill/models"
 )
 
@@ -97,6 +101,18 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), graphs.OutputSlotCandidates,
 		graphs.OutputSlotsVocabulary)
 	return m, nil
+}
+
+// limits returns the limits for a model on a device, with figures from
+// BenchmarkChunk. For large vocabularies, memory bounds the queries: all
+// distributions of a call take 32 MiB on a CPU, and a few such arrays exist at
+// once.
+func limits(c models.Config, device string) chunkLimits {
+	if strings.HasPrefix(device, "cuda") {
+		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}
+	}
+	return chunkLimits{tokens: max(384, (3<<19)/c.IntermediateSize),
+		queries: max(1, min(256, (8<<20)/c.VocabularySize))}
 }
 
 // MaxThreads returns the largest number of threads of a model call: four times
@@ -190,7 +206,11 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		made = make(chan error, 1)
 		l.making = made
 		go func() {
-			session, err := l.guarded(m)
+			var session *ort.Session
+			err := parallel.Safely(func() (err error) { // a panic is an error for those that wait
+				session, err = l.make(m)
+				return err
+			})
 			l.lock.Lock()
 			defer l.lock.Unlock()
 			l.session = session
@@ -281,16 +301,102 @@ func (l *lazySession) close() error {
 	return err
 }
 
-// numbers returns an error if a result is NaN: sums of finite weights can
-// overflow.
-func (m *MaskedLM) numbers(lists ...[]float32) error {
-	for _, list := range lists {
-		for _, x := range list {
-			if x != x {
-				return fmt.Errorf("%s: the model computes what is no number (NaN): its weights are damaged or too "+
-					"large; fetch or export it again", m.file())
-			}
-		}
+// writer builds one of the graphs of a model: log-probabilities, say, or
+// gradients.
+type writer = func(name string, m graphs.Model) (*onnx.Graph, error)
+
+// graphOf builds, by write, a graph of the model in b. separator is the token
+// that ends the first text of a pair.
+func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
+	if b.Graph == "" {
+		return write(b.Name, bert.Model{Bundle: b, Separator: separator})
 	}
-	return nil
+	m, err := imported.Open(b, separator)
+	if err != nil {
+		return nil, err
+	}
+	return write(b.Name, m)
 }
+
+// padded reports whether rows of the bundle's model may be padded.
+func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
+
+// gradientOf does what [graphOf] does, for graphs with a backward pass.
+func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
+	if b.Int8() {
+		return nil, &noGradientError{b.Name, fmt.Errorf("it is in int8, which has none; use %s", inFloat(b))}
+	}
+	g, err := graphOf(b, separator, write)
+	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
+		err = &noGradientError{b.Name, err} // Import has found this already
+	}
+	return g, err
+}
+
+// noGradientError is the error for an imported model that cannot be
+// differentiated.
+type noGradientError struct {
+	model  string
+	reason error
+}
+
+// Error returns one line that names the operator and says what works without a
+// gradient.
+func (e *noGradientError) Error() string {
+	return fmt.Sprintf("model %s has no gradient: %v; use the gradient local, or a sampler without one", e.model,
+		e.reason)
+}
+
+// Unwrap returns the error of the differentiation, which names the operator.
+func (e *noGradientError) Unwrap() error { return e.reason }
+
+// Import copies an exported graph, its files of weights and its tokenizer into
+// the store, under the name given. It also imports a graph that cannot be
+// differentiated: then Config.Imported.NoGradient names the operator. tokenizer
+// is the folder with the tokenizer's files, and perhaps the model's
+// config.json. positions is the length of the longest text in tokens; if 0,
+// Import reads it from config.json or tokenizer_config.json.
+func Import(ctx context.Context, store *models.Store, file, name, tokenizer string,
+	positions int) (*models.Bundle, error) {
+	settings, err := imported.Settings(file, tokenizer, positions)
+	if err != nil {
+		return nil, err
+	}
+	return store.ImportGraph(ctx, file, tokenizer, name, *settings)
+}
+
+// Library describes a place where an onnxruntime library may be: a usable
+// library, or the reason why there is none.
+type Library = library.Library
+
+// FetchProgress observes how a library is fetched.
+type FetchProgress = library.Progress
+
+// FetchLines is a FetchProgress that writes lines.
+type FetchLines = library.Lines
+
+// LocateLibrary returns the path of the library for a device (see
+// Options.Device). If the CPU's library is missing, it downloads it, and
+// reports that to progress, unless progress is nil. A process can load only one
+// library: if one is loaded already, LocateLibrary returns its path.
+func LocateLibrary(ctx context.Context, device string, progress FetchProgress) (string, error) {
+	return ort.Locate(ctx, device, progress)
+}
+
+// FindLibrary finds the library for the CPU, and never downloads one.
+func FindLibrary() (Library, error) { return library.Find(library.Options{}) }
+
+// EnsureLibrary finds a library for the device "cpu" or "cuda", or downloads
+// one. If INFILL_ONNXRUNTIME names a library, it never downloads.
+func EnsureLibrary(ctx context.Context, device string, progress FetchProgress) (Library, error) {
+	return library.Ensure(ctx, library.Options{CUDA: device == "cuda", Progress: progress})
+}
+
+// CheckLimits returns an error if a limit of the process is too low for any
+// model. Where memory is short, Go's own threads may end the process before
+// onnxruntime could report it, so call CheckLimits first.
+func CheckLimits() error { return ort.CheckLimits() }
+
+// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says
+// why.
+func FindGPU() error { return ort.FindGPU() }

@@ -322,12 +322,11 @@ func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files
 
 // copyFile copies a file and syncs the copy to disk.
 func copyFile(from, to string) error {
-	source, err := regular.Open(from)
+	err := os.MkdirAll(filepath.Dir(to), 0o755)
 	if err != nil {
 		return err
 	}
-	defer source.Close()
-	return writeFile(to, source)
+	return regular.Copy(from, to)
 }
 
 func writeFile(path string, content io.Reader) error {

@@ -52,11 +52,11 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 		}
 	}
 	if o.Offline {
-		return nil, fmt.Errorf("%w, and %w", err, errOffline)
+		return nil, elsewhere(fmt.Errorf("%w, and %w", err, errOffline), name, revision, o)
 	}
 	repository, err := hub.Open(ctx, name, revision, o)
 	if err != nil {
-		return nil, err
+		return nil, elsewhere(err, name, revision, o)
 	}
 	if revision == repository.Commit {
 		revision = "" // the user named a commit, not a branch or tag
@@ -74,6 +74,16 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 		err = fmt.Errorf("%w; make room in %s, or set %s to a folder that can be written", err, s.Dir, CacheVariable)
 	}
 	return b, err
+}
+
+// elsewhere adds to the error of a pull where a client of the hub keeps the
+// model, if it does.
+func elsewhere(err error, name, revision string, o hub.Options) error {
+	folder, found := o.Cached(name, revision)
+	if !found {
+		return err
+	}
+	return fmt.Errorf("%w; the hub's own client has it: infill models import %s --name %s", err, folder, name)
 }
 
 // fetch fetches the files that a bundle needs from a repository into dir, and

@@ -99,3 +99,12 @@ func checkLaws(laws []Law) error {
 	}
 	return nil
 }
+
+// ascending returns the numbers 0 to n-1.
+func ascending(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}

@@ -254,6 +254,9 @@ func (s *Search) ask(ctx context.Context) error {
 			if own[i].depth == 0 {
 				most = max(most, 2*s.k) // the root of a law is one, and may need many
 			}
+			if own[i].open() == 1 {
+				most = min(most, 4*s.k+16) // the children are states, of which k count
+			}
 			err := own[i].learn(logp, most)
 			if err != nil {
 				failed = err

@@ -316,6 +316,45 @@ func TestShrink(t *testing.T) {
 	}
 }
 
+// TestShrinkBound: the likeliest of what was let go bounds it.
+func TestShrinkBound(t *testing.T) {
+	target := &tables{categories: []int{2, 2}, rows: map[string][]float32{}}
+	var laws []Law
+	for i := range 5 {
+		laws = append(laws, Law{Target: target, Order: []int{0, 1}, LogWeight: -float64(i)})
+	}
+	tree := newTree(laws)
+	tree.shrink()
+	if tree.cut != -3 || len(tree.fresh[2]) != 3 {
+		t.Errorf("%d of 5 stay, and at most %v was let go, want 3 and -3", len(tree.fresh[2]), tree.cut)
+	}
+}
+
+// TestSearchAsks holds the number of conditionals that searches ask for: a change
+// of it is to be meant, as it changes the cost of every fill.
+func TestSearchAsks(t *testing.T) {
+	total := 0
+	for seed := range uint64(200) {
+		stream := rand.New(rand.NewPCG(seed, 5))
+		n := 2 + stream.IntN(4)
+		scale := 0.5 + 2*stream.Float64()
+		target := &tables{categories: slices.Repeat([]int{20}, n), rows: map[string][]float32{}, total: &total,
+			draw: func() float32 { return float32(math.Exp(scale * stream.NormFloat64())) }}
+		search, err := NewSearch([]Law{{Target: target, Order: ascending(n)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = search.Run(t.Context(), 5, func() int { return 300 - target.asked }, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = 20315
+	if total != want {
+		t.Errorf("200 searches asked for %d conditionals, want %d", total, want)
+	}
+}
+
 func TestSearchRefuses(t *testing.T) {
 	target := &tables{categories: []int{2, 2}}
 	for name, laws := range map[string][]Law{

@@ -111,15 +111,6 @@ func chooseSlots(block, order []int, src source) {
 	}
 }
 
-// ascending returns the numbers 0 to n-1.
-func ascending(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
-
 // normalAround draws from N(mean, variance).
 func normalAround(mean, variance float64, src source) float64 {
 	return mean + math.Sqrt(variance)*src.normal()

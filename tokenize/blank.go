@@ -294,3 +294,38 @@ func excerpt(text string) string {
 	}
 	return strconv.Quote(text)
 }
+
+// OnlyMask returns the template that reads text as a fill-mask pipeline does:
+// the model's own mask is a blank, and all else is text as typed, backslashes
+// and other spellings of a blank included.
+func (t *Tokenizer) OnlyMask(text string) string {
+	mask := t.vocabulary[t.mask]
+	spelling := spelled(mask)
+	spelling.special = t.forbidden
+	var template strings.Builder
+	backslashes := 0 // at the end of what was written
+	for at := 0; at < len(text); {
+		m, size := spelling.at(text, at)
+		if size == 0 {
+			backslashes++
+			if text[at] != backslash {
+				backslashes = 0
+			}
+			template.WriteByte(text[at])
+			at++
+			continue
+		}
+		own := text[at:at+size] == mask || m.special
+		template.WriteString(strings.Repeat(string(backslash), backslashes))
+		if !own {
+			template.WriteByte(backslash)
+			if m.notation {
+				size = len(opening)
+			}
+		}
+		template.WriteString(text[at : at+size])
+		backslashes = 0
+		at += size
+	}
+	return template.String()
+}

@@ -24,6 +24,7 @@ func TestCapitals(t *testing.T) {
 		{`The [MASK] Of The Rings`, `The Lord Of The Rings`, []string{"lord"}},
 		{`The lord of the [MASK]`, `The lord of the castle`, []string{"castle"}},
 		{`Mary met Paul [MASK] .`, `Mary met Paul today .`, []string{"today"}},
+		{`He joined the Royal Canadian Mounted [MASK].`, `He joined the Royal Canadian Mounted Police.`, []string{"police"}},
 		{`he went [MASK] .`, `he went home .`, []string{"home"}},
 	} {
 		template, err := tokenizer.Template(c.template)

@@ -291,3 +291,82 @@ func (file *pipelineFile) wordPiece(c *configuration) (*Tokenizer, error) {
 		LongestWord:  file.Model.LongestWord,
 	}, 0, file.Added, func(t *Tokenizer) error { return t.addVocabulary(&file.Model) })
 }
+
+// specialTokens holds the special tokens that tokenizer_config.json or
+// special_tokens_map.json names.
+type specialTokens struct {
+	Beginning  specialValue   `json:"bos_token"`
+	End        specialValue   `json:"eos_token"`
+	Unknown    specialValue   `json:"unk_token"`
+	Separator  specialValue   `json:"sep_token"`
+	Padding    specialValue   `json:"pad_token"`
+	Classifier specialValue   `json:"cls_token"`
+	Mask       specialValue   `json:"mask_token"`
+	Additional []specialValue `json:"additional_special_tokens"`
+	Extra      extraTokens    `json:"extra_special_tokens"`
+	Listed     map[int]added  `json:"added_tokens_decoder"` // by id
+}
+
+// further returns the special tokens without a role.
+func (s *specialTokens) further() []specialValue { return slices.Concat(s.Additional, s.Extra) }
+
+// extraTokens is a list of tokens. In JSON it is a list, or an object of tokens by role.
+type extraTokens []specialValue
+
+// UnmarshalJSON reads a list, or an object of tokens by role.
+func (e *extraTokens) UnmarshalJSON(content []byte) error {
+	if len(content) == 0 || content[0] != '{' {
+		return json.Unmarshal(content, (*[]specialValue)(e))
+	}
+	var byRole map[string]specialValue
+	err := json.Unmarshal(content, &byRole)
+	*e = slices.Collect(maps.Values(byRole))
+	return err
+}
+
+// specialValue is a special token, written as a string, as an object, or as null.
+type specialValue struct {
+	name  string
+	token *added // nil unless the token is written as an object
+}
+
+// UnmarshalJSON reads a string, an object, or null.
+func (v *specialValue) UnmarshalJSON(content []byte) error {
+	*v = specialValue{}
+	if len(content) > 0 && content[0] == '{' {
+		v.token = &added{}
+		err := json.Unmarshal(content, v.token)
+		v.name = v.token.Content
+		return err
+	}
+	return json.Unmarshal(content, &v.name)
+}
+
+var (
+	_ json.Unmarshaler = (*extraTokens)(nil)
+	_ json.Unmarshaler = (*specialValue)(nil)
+)
+
+// unmarshal reads the content of a JSON file. If the content is empty,
+// value stays as it is.
+func unmarshal(name string, content []byte, value any) error {
+	if len(content) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(content, value); err != nil {
+		return fileFault(name, errMalformed, "%v", err)
+	}
+	return nil
+}
+
+// readSettings reads a JSON file of the bundle. If there is no such file,
+// value stays as it is.
+func readSettings(fsys fs.FS, name string, value any) error {
+	content, err := readFile(fsys, name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return unmarshal(name, content, value)
+}
+
+func isTrue(value *bool) bool { return value == nil || *value }

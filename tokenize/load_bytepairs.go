@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,28 +95,6 @@ func loadBytePairs(fsys fs.FS, configurationContent []byte) (*Tokenizer, error) 
 // isSet returns the value of a setting whose default is false. isTrue does so
 // for settings whose default is true.
 func isSet(value *bool) bool { return value != nil && *value }
-
-// unmarshal reads the content of a JSON file. If the content is empty,
-// value stays as it is.
-func unmarshal(name string, content []byte, value any) error {
-	if len(content) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(content, value); err != nil {
-		return fileFault(name, errMalformed, "%v", err)
-	}
-	return nil
-}
-
-// readSettings reads a JSON file of the bundle. If there is no such file,
-// value stays as it is.
-func readSettings(fsys fs.FS, name string, value any) error {
-	content, err := readFile(fsys, name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return unmarshal(name, content, value)
-}
 
 // checkBytePairs returns an error for files of another class than RoBERTa's, or
 // with other special or added tokens.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -141,8 +142,6 @@ type templateItem struct {
 func pipelineFault(fault Fault, format string, arguments ...any) error {
 	return fileFault(tokenizerFile, fault, format, arguments...)
 }
-
-func isTrue(value *bool) bool { return value == nil || *value }
 
 // load makes a tokenizer from a file whose model is BPE or Unigram.
 func (file *pipelineFile) load(content []byte, c *configuration) (*Tokenizer, error) {
@@ -571,3 +570,6 @@ func surroundings(s *pipelineStep) (first, last string, err error) {
 	return "", "", pipelineFault(errUnsupported,
 		"post_processor %q that does not put one token before and one after a text", s.Type)
 }
+
+// validText returns false for invalid UTF-8: its U+FFFD would match damaged text.
+func validText(s string) bool { return s != "" && utf8.ValidString(s) }

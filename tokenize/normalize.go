@@ -159,16 +159,6 @@ func literal(text string) func(rest []rune) int {
 	}
 }
 
-// one returns a function that matches a character for which is returns true.
-func one(is func(rune) bool) func(rest []rune) int {
-	return func(rest []rune) int {
-		if is(rest[0]) {
-			return 1
-		}
-		return 0
-	}
-}
-
 // run returns the number of characters at the start of rest for which is returns true.
 func run(rest []rune, is func(rune) bool) int {
 	n := slices.IndexFunc(rest, func(r rune) bool { return !is(r) })

@@ -342,3 +342,38 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// TestOnlyMask: in a template of OnlyMask, the blanks are the model's own masks,
+// and all else comes back as typed.
+func TestOnlyMask(t *testing.T) {
+	for family, mask := range map[string]string{"": "[MASK]", "roberta": "<mask>"} {
+		tokenizer := loadBuiltin(t)
+		if family != "" {
+			tokenizer = loadFamily(t, family, "")
+		}
+		parts := []string{`\`, `\`, "[MASK]", "[MASK:2]", "[MASK=x]", "[MASK~", "[MASK", "<mask>", "___", "_", " ", "a", "cat"}
+		rapid.Check(t, func(t *rapid.T) {
+			text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 1, 9).Draw(t, "text"), "") + " is " + mask
+			template, err := tokenizer.Template(tokenizer.OnlyMask(text))
+			if err != nil {
+				t.Fatalf("%s as %s: %v", text, tokenizer.OnlyMask(text), err)
+			}
+			if len(template.Blanks) != strings.Count(text, mask) {
+				t.Errorf("%s as %s: blanks %v", text, template.Text, template.Blanks)
+			}
+			ids := make([]int, len(template.Slots))
+			for i := range ids {
+				ids[i] = tokenizer.MaskID()
+			}
+			template.KeepCase = true
+			close := func(text string) string { return strings.ReplaceAll(text, " ", "") } // fills may get a space
+			filled := template.Fill(ids).Text
+			if close(filled) != close(text) {
+				t.Errorf("%s as %s: filled %s", text, template.Text, filled)
+			}
+		})
+	}
+	if _, err := loadBuiltin(t).Template(loadBuiltin(t).OnlyMask(`a \[SEP] [MASK]`)); err == nil {
+		t.Error("a special token after a backslash, which is text in a pipeline, is taken")
+	}
+}

@@ -148,3 +148,13 @@ func gpt2Length(text []rune) int {
 	}
 	return end
 }
+
+// one returns a function that matches a character for which is returns true.
+func one(is func(rune) bool) func(rest []rune) int {
+	return func(rest []rune) int {
+		if is(rest[0]) {
+			return 1
+		}
+		return 0
+	}
+}

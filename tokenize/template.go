@@ -1,6 +1,7 @@
 package tokenize
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -441,4 +442,161 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 			excerpt(text[offset[0]:offset[1]]))
 	}
 	return ids, nil
+}
+
+// Joined returns a template in which text directly after a blank, as in
+// "[MASK]ing", continues the word in the blank: the model reads ##ing. In other
+// templates, such text is a word of its own, and it stays one if the vocabulary
+// has no pieces for it. Only IDs, Offsets and Slots change.
+func (tpl *Template) Joined() *Template {
+	joined := *tpl
+	for _, b := range tpl.Blanks {
+		if b.TouchesRight {
+			joined.joinText(b)
+		}
+	}
+	return &joined
+}
+
+// joinText reads the word after a blank as pieces that continue the blank.
+func (tpl *Template) joinText(b Blank) {
+	tokenizer := tpl.source.tokenizer
+	from := tpl.Slots[b.First+b.Slots-1] + 1
+	to := from + 1
+	for tokenizer.Continues(tpl.IDs[to]) {
+		to++
+	}
+	word := ""
+	for _, id := range tpl.IDs[from:to] {
+		word += tokenizer.Piece(id)
+	}
+	ids, err := tokenizer.Continuation(word)
+	if err != nil {
+		return
+	}
+	offsets := slices.Repeat([][2]int{{tpl.Offsets[from][0], tpl.Offsets[to-1][1]}}, len(ids))
+	tpl.IDs = slices.Concat(tpl.IDs[:from], ids, tpl.IDs[to:])
+	tpl.Offsets = slices.Concat(tpl.Offsets[:from], offsets, tpl.Offsets[to:])
+	tpl.Slots = slices.Clone(tpl.Slots)
+	for i := b.First + b.Slots; i < len(tpl.Slots); i++ {
+		tpl.Slots[i] += len(ids) - (to - from)
+	}
+}
+
+// Continuation returns the tokens of a fill that continues the word on its
+// left, as in "high[MASK]". It cuts the first word of the text into pieces that
+// continue a word, the longest first. It returns an error if the vocabulary
+// lacks such pieces, and the errors of [Tokenizer.Candidate].
+func (t *Tokenizer) Continuation(text string) ([]int, error) {
+	pieces := t.continuing()
+	id, ok := pieces[text]
+	if ok {
+		return []int{id}, nil
+	}
+	ids, err := t.Candidate(text)
+	if err != nil || t.Continues(ids[0]) {
+		return ids, err
+	}
+	word := t.Piece(ids[0])
+	end := 1
+	for ; end < len(ids) && t.Continues(ids[end]); end++ {
+		word += t.Piece(ids[end])
+	}
+	var joined []int
+	for word != "" {
+		length := len(word)
+		for length > 0 && pieces[word[:length]] == 0 {
+			length--
+		}
+		if length == 0 {
+			return nil, errors.New("the vocabulary has no pieces that continue a word with it")
+		}
+		joined = append(joined, pieces[word[:length]])
+		word = word[length:]
+	}
+	return append(joined, ids[end:]...), nil
+}
+
+// Piece returns the text of a token, without the mark ## of a piece or the
+// space before a word.
+func (t *Tokenizer) Piece(id int) string {
+	text := strings.TrimSpace(t.Decode([]int{id}))
+	if t.Continues(id) {
+		return strings.TrimPrefix(text, "##")
+	}
+	return text
+}
+
+// continuing returns the tokens that continue a word, by their text.
+func (t *Tokenizer) continuing() map[string]int {
+	t.joins.once.Do(func() {
+		t.joins.pieces = map[string]int{}
+		for _, id := range t.Fillable() {
+			if t.Continues(id) {
+				t.joins.pieces[t.Piece(id)] = id
+			}
+		}
+	})
+	return t.joins.pieces
+}
+
+// Window chooses the tokens that a model sees of a text, from position from to
+// position to of IDs, without [CLS] and [SEP]. room is the largest number of
+// such tokens. A longer text keeps the tokens around its blanks, about as many
+// on the left as on the right. The window starts at the beginning of a word if
+// one is near. If the blanks themselves are too far apart, the *InputError says
+// which of them fit together.
+func (tpl *Template) Window(room int) (from, to int, err error) {
+	last := len(tpl.IDs) - 2 // the last token before [SEP]
+	if last <= room {
+		return 1, last, nil
+	}
+	first := tpl.Slots[0]
+	end := tpl.Slots[len(tpl.Slots)-1]
+	spare := room - (end - first + 1)
+	if spare < 0 {
+		return 0, 0, tpl.apart(room)
+	}
+	left := min(first-1, spare/2)
+	right := min(last-end, spare-left)
+	left = min(first-1, spare-right)
+	from = first - left
+	for p := from; p <= first-left/2; p++ {
+		if p == 1 || tpl.spaced(p) {
+			return p, end + right, nil
+		}
+	}
+	return from, end + right, nil
+}
+
+// spaced reports whether white space stands before the token at a position.
+func (tpl *Template) spaced(position int) bool {
+	return tpl.Offsets[position-1][1] < tpl.Offsets[position][0]
+}
+
+// apart returns an error that lists the groups of blanks that fit together into
+// a window of room tokens.
+func (tpl *Template) apart(room int) error {
+	var groups []string
+	start := 0
+	for i := range tpl.Blanks {
+		if i+1 < len(tpl.Blanks) && tpl.span(start, i+1) <= room {
+			continue
+		}
+		group := fmt.Sprint(start + 1)
+		if i > start {
+			group = fmt.Sprintf("%d to %d", start+1, i+1)
+		}
+		groups = append(groups, group)
+		start = i + 1
+	}
+	return inputFault(ErrTooLong, -1, "the model sees %d tokens at once, and the blanks are further apart; "+
+		"these fit together: %s; give each group its part of the text", room, strings.Join(groups, ", then "))
+}
+
+// span returns the number of tokens from the start of one blank to the end of
+// another.
+func (tpl *Template) span(first, last int) int {
+	b := tpl.Blanks[last]
+	return tpl.Slots[b.First+b.Slots-1] - tpl.Slots[tpl.Blanks[first].First] + 1
 }

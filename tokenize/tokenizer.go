@@ -10,11 +10,6 @@ import (
 // maskToken is BERT's mask, and the usual spelling of a blank.
 const maskToken = "[MASK]"
 
-// roles returns pointers to the ids of the special tokens, in the order of bertTokens.
-func (t *Tokenizer) roles() []*int {
-	return []*int{&t.padding, &t.unknown, &t.classifier, &t.separator, &t.mask}
-}
-
 // maxVocabulary is the largest valid number of tokens. The largest published
 // BERT vocabulary has half a million.
 const maxVocabulary = 1 << 20

@@ -1,9 +1,6 @@
 package tokenize
 
-import (
-	"math"
-	"unicode/utf8"
-)
+import "math"
 
 // unigram is the Unigram model (Kudo 2018). Of all ways to cut a piece into
 // tokens, it takes the way with the highest sum of scores. It finds this way
@@ -85,6 +82,3 @@ func (m *unigram) cut(e *encoder, piece letters) {
 		e.addPiece(path[i].token, piece.part(path[i].from, ends[i]).span())
 	}
 }
-
-// validText returns false for invalid UTF-8: its U+FFFD would match damaged text.
-func validText(s string) bool { return s != "" && utf8.ValidString(s) }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -242,4 +243,19 @@ func chinese(r rune) bool {
 		0x2B740 <= r && r <= 0x2B81F ||
 		0x2B920 <= r && r <= 0x2CEAF ||
 		0x2F800 <= r && r <= 0x2FA1F)
+}
+
+// nameFile replaces tokenizer.json in an error by name, the name of the file
+// that was really read.
+func nameFile(err error, name string) error {
+	var vocabularyErr *vocabularyError
+	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {
+		vocabularyErr.File = name
+	}
+	return err
+}
+
+// roles returns pointers to the ids of the special tokens, in the order of bertTokens.
+func (t *Tokenizer) roles() []*int {
+	return []*int{&t.padding, &t.unknown, &t.classifier, &t.separator, &t.mask}
 }

@@ -95,6 +95,50 @@ func refuseUnknownHelp(root *cobra.Command) {
 			}
 			return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(names, " ")), Hint: hint}
 		}
+		help.ValidArgsFunction = func(_ *cobra.Command, names []string, typed string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
+			var offers []cobra.Completion
+			of, _, err := root.Find(names)
+			if err == nil {
+				offers = helpOf(of, typed)
+			}
+			return offers, cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+}
+
+// helpOf returns the commands and topics below a command whose names begin with
+// what was typed.
+func helpOf(of *cobra.Command, typed string) (offers []cobra.Completion) {
+	for _, cmd := range of.Commands() {
+		known := cmd.IsAvailableCommand() || cmd.IsAdditionalHelpTopicCommand()
+		if known && strings.HasPrefix(cmd.Name(), typed) {
+			offers = append(offers, cobra.CompletionWithDesc(cmd.Name(), cmd.Short))
+		}
+	}
+	return offers
+}
+
+// refuseUnknownShell makes `infill completion NAME` an error where no shell has
+// that name. Cobra prints a help.
+func refuseUnknownShell(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, completion := range root.Commands() {
+		if completion.Name() != "completion" {
+			continue
+		}
+		var shells []string
+		for _, shell := range completion.Commands() {
+			shells = append(shells, shell.Name())
+		}
+		completion.Args = cobra.ArbitraryArgs
+		completion.RunE = func(cmd *cobra.Command, names []string) error {
+			if len(names) == 0 {
+				return cmd.Help()
+			}
+			return &cli.UsageError{Err: fmt.Errorf("%q is not one of %s", strings.Join(names, " "),
+				strings.Join(shells, ", ")), Hint: "see infill help completion"}
+		}
 	}
 }
 

@@ -78,6 +78,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	})
 	setUsage(root)
 	refuseUnknownHelp(root)
+	refuseUnknownShell(root)
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root

@@ -74,7 +74,7 @@ func TestUsage(t *testing.T) {
 		{`metrics in.csv --confidence half`, `--confidence: "half" is not a number`},
 
 		{`run in.csv -o o.csv`, `--column: in.csv has no column "template": its columns are "text"`},
-		{`run in.csv -o o.csv --shard ""`, `--shard: "" is not I/N, the number of this part from 1 and that of all; ` +
+		{`run in.csv -o o.csv --shard ""`, `--shard: "" is not I/N, the number of this part from 1 and that of all (at most 10000); ` +
 			`for the whole run leave the flag out`},
 		{`run in.csv -o o.csv --shard 3/2`, `--shard: "3/2" is not I/N, the number of this part from 1 and that of all`},
 		{`run in.csv -o o.csv --jobs 9223372036854775807`, `--jobs: 9223372036854775807 is not a whole number from 1 to 4096`},

@@ -60,8 +60,8 @@ var _ work = (*Augment)(nil)
 // a draw that repeats a text is dropped.
 const attempts = 8
 
-func (a *Augment) column() string            { return a.Key }
-func (a *Augment) options([]string) []string { return nil }
+func (a *Augment) column() string                     { return a.Key }
+func (a *Augment) options([]string) ([]string, error) { return nil, nil }
 
 // layout puts the columns of a variant after those of the input. The variant's
 // text takes the place of the text.

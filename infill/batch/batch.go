@@ -66,8 +66,9 @@ type work interface {
 	// layout returns the columns of an output table. It is called before do,
 	// with the names of the input's columns in the order first seen.
 	layout(input []string, form Form) layout
-	// options returns those columns of the input that do reads as options.
-	options(input []string) []string
+	// options returns those columns of the input that do reads as options, or an
+	// *infill.OptionError for a setting that names a column which is not there.
+	options(input []string) ([]string, error)
 	// warnings is called after all records. It returns a warning for each text
 	// of the settings that no record contains.
 	warnings() []string
@@ -190,7 +191,10 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := j.Work.options(input.columns)
+	options, err := j.Work.options(input.columns)
+	if err != nil {
+		return nil, err
+	}
 	now := &head{Format: partFormat, Part: j.Shard, Records: input.records,
 		Layout: j.Work.layout(input.columns, out.Form)}
 	if old != nil {

@@ -42,9 +42,9 @@ func (w *shout) settings(context.Context) (map[string]string, error) {
 	return set, nil
 }
 
-func (w *shout) column() string            { return "text" }
-func (w *shout) options([]string) []string { return nil }
-func (w *shout) warnings() []string        { return nil }
+func (w *shout) column() string                     { return "text" }
+func (w *shout) options([]string) ([]string, error) { return nil, nil }
+func (w *shout) warnings() []string                 { return nil }
 
 func (w *shout) layout(input []string, _ Form) layout {
 	var names []string
@@ -536,7 +536,11 @@ func TestRefusesOthers(t *testing.T) {
 		"no --resume": {func(t *testing.T, _ string, j *Job) { j.Resume = false },
 			"is a run that was not finished: --resume goes on with it"},
 		"other settings": {set("seed", "2"), "(seed: not given there, 2 now): give the old one, or another output"},
-		"other device":   {set("device", "gpu"), "(device: none there, gpu now)"},
+		"other settings of a new part": {func(t *testing.T, dir string, j *Job) {
+			os.Remove(pathOf(j.Output.Path, j.Shard))
+			set("seed", "2")(t, dir, j)
+		}, "(seed: not given there, 2 now): give the old one, or another output"},
+		"other device": {set("device", "gpu"), "(device: none there, gpu now)"},
 		"other number": {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{Index: 2, Count: 3} },
 			"holds a run in 2 parts, and not in 3: remove it, or choose another output"},
 		"the whole": {func(t *testing.T, _ string, j *Job) { j.Shard, j.Overwrite = Shard{}, true },
@@ -628,6 +632,11 @@ func TestMerge(t *testing.T) {
 		get(t, job.Output.Path) != joined {
 		t.Error(s, err)
 	}
+	first := pathOf(job.Output.Path, Shard{1, 2})
+	begun := get(t, first)
+	put(t, "", first, "")
+	merge(first + " is empty")
+	put(t, "", first, begun)
 	if s, err := Merge(t.Context(), job.Output.Path, true); err != nil || !s.Done {
 		t.Error(s, err)
 	}

@@ -33,13 +33,19 @@ func (f *Fill) column() string     { return f.Key }
 func (f *Fill) warnings() []string { return nil }
 
 // options returns the columns that have the name of an option, as ReadRecord reads them.
-func (f *Fill) options(input []string) (list []string) {
+func (f *Fill) options(input []string) (list []string, err error) {
+	for _, name := range f.Keep {
+		if !slices.Contains(input, name) {
+			return nil, &infill.OptionError{Option: "keep",
+				Reason: fmt.Sprintf("the input has no column %q: its columns are %s", name, quoted(input))}
+		}
+	}
 	for _, name := range input {
 		if f.isOption(name) {
 			list = append(list, name)
 		}
 	}
-	return list
+	return list, nil
 }
 
 func (f *Fill) isOption(column string) bool {

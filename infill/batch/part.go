@@ -42,7 +42,8 @@ func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s *Shard) UnmarshalText(text []byte) error {
 	_, err := fmt.Sscanf(string(text), "%d/%d", &s.Index, &s.Count)
 	if err != nil || s.Index < 1 || s.Index > s.Count || s.Count > 10000 || s.String() != string(text) {
-		return errors.New("I/N, the number of this part from 1 and that of all; for the whole run leave the flag out")
+		return errors.New("I/N, the number of this part from 1 and that of all (at most 10000); " +
+			"for the whole run leave the flag out")
 	}
 	return nil
 }

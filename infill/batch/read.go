@@ -362,9 +362,13 @@ func (s *Reader) has(column string) error {
 		return &infill.OptionError{Option: "column",
 			Reason: s.of.Path + ": its columns have tabs between them: let its name end in .tsv"}
 	}
-	there := strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", s.names), "[]"), `" "`, `", "`)
 	return &infill.OptionError{Option: "column",
-		Reason: fmt.Sprintf("%s has no column %q: its columns are %s", s.of.Path, column, there)}
+		Reason: fmt.Sprintf("%s has no column %q: its columns are %s", s.of.Path, column, quoted(s.names))}
+}
+
+// quoted returns names as in "a", "b".
+func quoted(names []string) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
 }
 
 // surveyed is what the first reading of a file tells.
@@ -424,9 +428,8 @@ type ColumnError struct{ reason string }
 
 func (e *ColumnError) Error() string { return e.reason }
 
-// Records reads all records of a file except blank ones. Each record has a text
-// in every named column, or an Err. If a column is missing, the error is a
-// *ColumnError.
+// Records reads all records of a file. Each has a text in every named column, or
+// is Blank, or has an Err. If a column is missing, the error is a *ColumnError.
 func Records(f File, columns ...string) (list []Record, err error) {
 	s, err := openInput(f, columns[0], io.Discard)
 	if err != nil {
@@ -447,11 +450,8 @@ func Records(f File, columns ...string) (list []Record, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Blank {
-			continue
-		}
 		for _, name := range columns {
-			if r.Err == nil {
+			if r.Err == nil && !r.Blank {
 				_, r.Err = textOf(r.Object, name)
 			}
 		}

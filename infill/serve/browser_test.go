@@ -182,8 +182,8 @@ func TestPageBlanks(t *testing.T) {
 			t.Errorf("%q is %q after %s, want %q", p.text, got[i], p.script, p.want)
 		}
 	}
-	if sections != 6 {
-		t.Errorf("/docs of a server with a token has %d sections, want 6", sections)
+	if sections != 7 {
+		t.Errorf("/docs of a server with a token has %d sections, want 7", sections)
 	}
 }
 

@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"infill/infill"
 	"infill/internal/object"
+	"infill/tokenize"
 )
 
 // This file serves the protocol of Hugging Face's fill-mask, as
@@ -29,7 +32,8 @@ type maskRequest struct {
 
 type maskParameters struct {
 	TopK    int      `json:"top_k,omitempty" minimum:"1" default:"5" doc:"How many candidates."`
-	Targets []string `json:"targets,omitempty" doc:"Only these words are rated; each must be one token of the model."`
+	Targets []string `json:"targets,omitempty" doc:"Only these tokens are rated. Of a word of several, the first is, with a header Warning."`
+	OwnMask bool     `json:"own_mask,omitempty" doc:"Whether only the model's own mask is a blank, as in transformers; see /v1/models."`
 }
 
 // Candidate is one token for a blank.
@@ -44,7 +48,7 @@ func readMask(v object.Value) (*maskRequest, error) {
 	q := &maskRequest{}
 	p := &q.Parameters
 	p.TopK = 5
-	parameters := keys{"top_k": whole(&p.TopK, 1), "targets": texts(&p.Targets)}
+	parameters := keys{"top_k": whole(&p.TopK, 1), "targets": texts(&p.Targets), "own_mask": truth(&p.OwnMask)}
 	return q, keys{"inputs": oneOrMore(&q.Inputs), "options": ignored,
 		"parameters": func(v object.Value) error { return parameters.take(v, "parameters.") }}.take(v, "", "inputs")
 }
@@ -59,7 +63,8 @@ type namedMaskInput struct {
 }
 
 type maskOutput struct {
-	Body any
+	Warning []string `header:"Warning" doc:"What was rated in the place of a target."`
+	Body    any
 }
 
 func (s *Server) registerHuggingFace(api huma.API) {
@@ -108,7 +113,7 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	if err := s.checkTexts(len(texts)); err != nil {
 		return nil, err
 	}
-	targets, err := targetIDs(f, q.Parameters.Targets)
+	targets, warnings, err := targetIDs(f.Tokenizer(), q.Parameters.Targets)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +130,9 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	slots := 0
 	err = s.read(ctx, len(strings.Join(texts, "")), func() error {
 		for i, text := range texts {
+			if q.Parameters.OwnMask {
+				text = f.Tokenizer().OnlyMask(text)
+			}
 			p, err := s.maskPlan(f, text)
 			if err != nil {
 				return err
@@ -147,11 +155,19 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	if err != nil {
 		return nil, err
 	}
+	answer := &maskOutput{Body: found}
 	if !q.Inputs.list {
-		return &maskOutput{found[0]}, nil
+		answer.Body = found[0]
 	}
-	return &maskOutput{found}, nil
+	for _, warning := range warnings {
+		answer.Warning = append(answer.Warning, warningCode+strconv.QuoteToASCII(warning))
+	}
+	return answer, nil
 }
+
+// warningCode begins a header Warning (RFC 7234, section 5.5): a lasting warning
+// of this server.
+const warningCode = "299 infill "
 
 // maskPlan plans a text as every other door does. What the format of the answer
 // cannot tell is refused.
@@ -179,27 +195,33 @@ func (s *Server) maskPlan(f *infill.Filler, text string) (*infill.Plan, error) {
 	return p, nil
 }
 
-// targetIDs returns the token ids of words. It returns an error for a word of
-// several tokens. (The pipeline of transformers takes only the first piece of
-// such a word, which is another word.)
-func targetIDs(f *infill.Filler, words []string) ([]int, error) {
-	if len(words) == 0 {
-		return nil, nil
-	}
-	var ids []int
+// targetIDs returns the token ids of words, ascending. Of a word that is no token,
+// it takes the first piece and warns, as the pipeline of transformers does.
+func targetIDs(t *tokenize.Tokenizer, words []string) (ids []int, warnings []string, err error) {
 	for _, word := range words {
-		id, ok := f.Tokenizer().ID(word)
-		if !ok {
-			found, err := f.Tokenizer().Candidate(word)
-			if err != nil || len(found) != 1 {
-				return nil, unfit("targets: %.60q is not one token of the model; POST /v1/fill takes others", word)
-			}
-			id = found[0]
+		id, ok := t.ID(word)
+		if ok {
+			ids = append(ids, id)
+			continue
 		}
-		ids = append(ids, id)
+		encoding, err := t.Encode(word)
+		if err != nil {
+			return nil, nil, err
+		}
+		const missing = "The specified target token `%.60s` does not exist in the model vocabulary. "
+		pieces := encoding.IDs[1 : len(encoding.IDs)-1]
+		if len(pieces) == 0 {
+			warnings = append(warnings, fmt.Sprintf(missing+"It is ignored.", word))
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf(missing+"Replacing with `%s`.", word, t.Token(pieces[0])))
+		ids = append(ids, pieces[0])
+	}
+	if len(words) > 0 && len(ids) == 0 {
+		return nil, nil, unfit("targets: none of them is a token of the model: give one that is")
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return slices.Compact(ids), warnings, nil
 }
 
 // candidates returns the answer for one text: a list, or a list of lists if the

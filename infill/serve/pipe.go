@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	pathpkg "path"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,11 +26,14 @@ type pipeAnswer struct {
 	ID     json.RawMessage `json:"id"` // null if the request's line has no id
 	Status int             `json:"status"`
 	Body   json.RawMessage `json:"body"`
+	// Warnings are the texts of the headers Warning.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Pipe reads one request a line, as {"id": ..., "path": "/v1/fill", "body":
-// {...}}, and treats it as a POST to the path. It writes each answer as soon as
-// it is done, as {"id": ..., "status": 200, "body": ...}. Pipe returns after
+// {...}}, and treats it as a POST to the path, or as a GET if it has "method":
+// "GET". It writes each answer as soon as it is done, as {"id": ..., "status":
+// 200, "body": ...}, perhaps with "warnings", a list of texts. Pipe returns after
 // the end of in when all answers are written, or when a write fails because
 // nobody reads out any more.
 func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -44,6 +50,7 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.Limits.Requests)
+	var asked atomic.Int64 // lines without an answer
 	read := make(chan []byte)
 	go func() { // a blocked read does not end when ctx ends, so the reader is a goroutine of its own
 		defer close(read)
@@ -58,7 +65,7 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	go func() { // writes a space now and then, which JSON allows: only a failing write shows that nobody reads
 		for ctx.Err() == nil {
 			time.Sleep(3 * time.Second)
-			if ctx.Err() == nil && s.gate.inside.Load() > 0 && write([]byte(" ")) != nil {
+			if ctx.Err() == nil && asked.Load() > 0 && write([]byte(" ")) != nil {
 				cancel()
 			}
 		}
@@ -75,7 +82,11 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 				return errors.Join(err, group.Wait())
 			}
 			if len(bytes.TrimSpace(line)) > 0 {
-				group.Go(func() error { return write(s.answerLine(ctx, line)) })
+				asked.Add(1)
+				group.Go(func() error {
+					defer asked.Add(-1)
+					return write(s.answerLine(ctx, line))
+				})
 			}
 		case <-ctx.Done():
 			return group.Wait()
@@ -98,11 +109,16 @@ func (s *Server) answerLine(ctx context.Context, line []byte) []byte {
 	if !json.Valid(body) {
 		body, _ = json.Marshal(string(body)) // a string can always be encoded
 	}
-	text, _ := json.Marshal(pipeAnswer{id, answer.status, body}) // cannot fail: its parts are JSON
+	told := pipeAnswer{ID: id, Status: answer.status, Body: body}
+	for _, warning := range answer.header.Values("Warning") {
+		text, _ := strconv.Unquote(strings.TrimPrefix(warning, warningCode)) // fillMask has quoted it
+		told.Warnings = append(told.Warnings, text)
+	}
+	text, _ := json.Marshal(told) // cannot fail: its parts are JSON
 	return append(text, '\n')
 }
 
-// lineRequest makes the POST that a line of a pipe asks for. fields and err are
+// lineRequest makes the request that a line of a pipe asks for. fields and err are
 // what was read of the line.
 func lineRequest(ctx context.Context, fields object.Object, err error) (*http.Request, *Problem) {
 	const form = `write {"id": ..., "path": "/v1/fill", "body": {...}}`
@@ -119,13 +135,24 @@ func lineRequest(ctx context.Context, fields object.Object, err error) (*http.Re
 	if err != nil || !strings.HasPrefix(path, "/") {
 		return nil, malformed("the line is no request")
 	}
-	for _, field := range fields.Without("id", "path", "body") {
+	for _, field := range fields.Without("id", "method", "path", "body") {
 		return nil, unfit("%.80s: there is no such key: %s", field.Key, form)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path,
+	method := http.MethodPost
+	if fields.Given("method") != nil {
+		method, err = fields.Text("method")
+	}
+	if err != nil || method != http.MethodPost && method != http.MethodGet {
+		return nil, unfit("method: it is not one of GET, POST")
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path,
 		bytes.NewReader(fields.Given("body")))
 	if err != nil {
 		return nil, malformed("the line is no request")
+	}
+	clean := pathpkg.Clean(request.URL.Path)
+	if clean != request.URL.Path {
+		return nil, unfit("path: %.80s is another writing of %.80s", request.URL.Path, clean)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	return request, nil

@@ -156,6 +156,7 @@ func New(o Options) (*Server, error) {
 	api := humago.New(mux, config)
 	s.registerNative(api)
 	s.registerHuggingFace(api)
+	s.registerModels(api)
 	s.registerHealth(api)
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))
 	mux.Handle("GET /docs", file("text/html; charset=utf-8", docs))
@@ -184,6 +185,32 @@ func refuseMethod(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Allow", allowed)
 	writeProblem(w, &Problem{status: http.StatusMethodNotAllowed,
 		Message: fmt.Sprintf("%.20q is not a method of this path: send %s", r.Method, allowed)})
+}
+
+// ServedModel describes a model that a server offers.
+type ServedModel struct {
+	Name    string `json:"name" doc:"What a request calls it."`
+	SHA256  string `json:"sha256" doc:"Of its bundle."`
+	Default bool   `json:"default" doc:"Whether requests that name no model get it."`
+	Mask    string `json:"mask" doc:"The text of its own mask, which is a blank beside [MASK], ___ and <mask>."`
+	Cased   bool   `json:"cased" doc:"Whether it keeps capitals."`
+}
+
+type modelsOutput struct{ Body []ServedModel }
+
+func (s *Server) registerModels(api huma.API) {
+	huma.Register(api, s.operation(huma.Operation{OperationID: "models", Method: http.MethodGet, Path: "/v1/models",
+		Summary: "The models that are served", Tags: []string{"infill"}}),
+		func(context.Context, *struct{}) (*modelsOutput, error) {
+			answer := &modelsOutput{}
+			for _, name := range slices.Sorted(maps.Keys(s.Models)) {
+				f := s.Models[name]
+				m := f.Model()
+				answer.Body = append(answer.Body, ServedModel{Name: name, SHA256: m.SHA256, Cased: m.Cased,
+					Default: name == s.Default, Mask: f.Tokenizer().Token(f.Tokenizer().MaskID())})
+			}
+			return answer, nil
+		})
 }
 
 type healthOutput struct {

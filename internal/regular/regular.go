@@ -141,6 +141,21 @@ func read(file fs.File, limit int64) ([]byte, error) {
 	return content, nil
 }
 
+// Copy copies a regular file, and syncs the copy to disk.
+func Copy(from, to string) error {
+	source, err := Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Sync(), target.Close())
+}
+
 // Digest returns the size of a regular file in bytes, and its SHA-256 in
 // hexadecimal digits.
 func Digest(path string) (int64, string, error) {

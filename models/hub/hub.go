@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"infill/internal/regular"
 )
 
 // DefaultEndpoint is the address of the public hub.
@@ -205,6 +207,33 @@ func Open(ctx context.Context, name, revision string, o Options) (*Repository, e
 	return r, nil
 }
 
+// Cached returns the folder in which one of the hub's own clients keeps a
+// revision of the model "org/name", or of "name" by any organisation. found is
+// false if there is none.
+func (o Options) Cached(name, revision string) (folder string, found bool) {
+	if o.Cache == "" || !fullName.MatchString(name) {
+		return "", false
+	}
+	repository := "models--" + strings.ReplaceAll(name, "/", "--")
+	places := []string{filepath.Join(o.Cache, repository)}
+	if !strings.Contains(name, "/") {
+		owned, _ := filepath.Glob(filepath.Join(o.Cache, "models--*--"+name)) // the pattern is a valid one
+		places = append(places, owned...)
+	}
+	for _, place := range places {
+		commit, err := os.ReadFile(filepath.Join(place, "refs", filepath.FromSlash(revision)))
+		if err != nil {
+			commit = []byte(revision)
+		}
+		folder = filepath.Join(place, "snapshots", strings.TrimSpace(string(commit)))
+		_, err = os.Stat(filepath.Join(folder, "config.json"))
+		if err == nil {
+			return folder, true
+		}
+	}
+	return "", false
+}
+
 // fullName is the form of the hub's own names of models.
 var fullName = regexp.MustCompile(`^[\w-][\w.-]*(/[\w-][\w.-]*)?$`)
 
@@ -315,25 +344,11 @@ func (r *Repository) copyCached(f File, at string) {
 		if sizeOf(from) != f.Size {
 			continue
 		}
-		err := copyFile(from, at+partSuffix)
+		err := regular.Copy(from, at+partSuffix)
 		if err == nil {
 			return
 		}
 	}
-}
-
-func copyFile(from, to string) error {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	target, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(target, source)
-	return errors.Join(err, target.Sync(), target.Close())
 }
 
 func isHex(s string, digits int) bool {

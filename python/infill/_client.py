@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 import sys
@@ -10,15 +11,30 @@ import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
-from ._process import InfillError, Process, ProgramEnded, program
+from ._process import Answer, InfillError, Process, ProgramEnded, program
 from ._results import Exercise, Pair, Result, Score
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 # How many requests of a list are with the program at once: enough to fill its calls.
 _AT_ONCE = 64
+
+
+def _public(method: F) -> F:
+    """Raise errors where the user called, and not where they were found."""
+
+    @functools.wraps(method)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return method(*args, **options)
+        except InfillError as error:
+            found = error
+        raise type(found)(*found.args)
+
+    return cast(F, call)
 
 
 class Infill:
@@ -62,6 +78,7 @@ class Infill:
     def fill(
         self, template: Iterable[str], *, progress: bool | None = None, errors: Literal["keep"], **options: Any
     ) -> list[Result | InfillError]: ...
+    @_public
     def fill(
         self, template: str | Iterable[str], *, progress: bool | None = None, errors: str = "raise", **options: Any
     ) -> Any:
@@ -80,16 +97,20 @@ class Infill:
             if isinstance(value, float) and value.is_integer():
                 options[name] = int(value)  # budget=1e4
         if isinstance(template, str):
-            return _read(Result, self._process.ask("/v1/fill", {"template": template, **options}))
+            return _read(Result, self._process.ask("/v1/fill", {"template": template, **options}).body)
         bodies = [{"template": text, **options} for text in _texts(template)]
         return self._each("/v1/fill", bodies, Result, progress, keep=_keeps(errors))
 
+    @_public
     def fill_mask(
         self, inputs: str | Iterable[str], *, top_k: int = 5, targets: str | Iterable[str] | None = None
     ) -> list[Any]:
         """Answer as transformers.pipeline("fill-mask") does: each blank by itself."""
+        return self._masks(inputs, top_k, targets, own_mask=False)
+
+    def _masks(self, inputs: str | Iterable[str], top_k: int, targets: Any, own_mask: bool) -> list[Any]:
         top_k = operator.index(top_k)
-        parameters: dict[str, Any] = {"top_k": top_k or 1}
+        parameters: dict[str, Any] = {"top_k": top_k or 1, "own_mask": own_mask}
         if targets is not None:
             parameters["targets"] = [targets] if isinstance(targets, str) else list(targets)
             if not parameters["targets"]:
@@ -117,6 +138,7 @@ class Infill:
     def score(
         self, text: Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None, errors: Literal["keep"]
     ) -> list[Score | InfillError]: ...
+    @_public
     def score(
         self, text: str | Iterable[str], *, method: str = "l2r", context: str = "", progress: bool | None = None, errors: str = "raise"
     ) -> Any:
@@ -130,6 +152,7 @@ class Infill:
         scores = self._each("/v1/score", bodies, _score, progress, keep=keep)
         return scores[0] if isinstance(text, str) else scores
 
+    @_public
     def score_pairs(
         self, pairs: Iterable[tuple[str, str]], *, method: str = "l2r", progress: bool | None = None
     ) -> list[Pair]:
@@ -143,6 +166,7 @@ class Infill:
         scores = self._each("/v1/score", bodies, _score, progress, lambda i: f"pair {i // 2}")
         return [Pair(first, second) for first, second in zip(scores[::2], scores[1::2])]
 
+    @_public
     def gaps(
         self,
         text: str,
@@ -171,7 +195,7 @@ class Infill:
             "clear": clear,
             "seed": seed,
         }
-        return Exercise(self._process.ask("/v1/gaps", body))
+        return _read(Exercise, self._process.ask("/v1/gaps", body).body)
 
     def close(self) -> None:
         """End the program; the next request starts it again."""
@@ -197,7 +221,8 @@ class Infill:
         If keep is true, an error of one stands in its place.
         """
         answers: list[Any] = []
-        sent: list[Future[Any]] = []
+        sent: list[Future[Answer]] = []
+        told: list[str] = []
         bar = _Bar(len(bodies), progress)
         try:
             for i in range(len(bodies)):
@@ -205,7 +230,9 @@ class Infill:
                     sent.append(self._process.send(path, bodies[len(sent)]))
                 answer: Any
                 try:
-                    answer = _read(read, self._answer(sent[i], path, bodies[i]))
+                    found = self._answer(sent[i], path, bodies[i])
+                    told += [warning for warning in found.warnings if warning not in told]
+                    answer = _read(read, found.body)
                 except ProgramEnded:
                     raise
                 except InfillError as error:
@@ -224,18 +251,28 @@ class Infill:
                 raise type(error)(f"{name(len(answers))}: {error}") from None
             raise
         bar.end()
+        for warning in told:
+            _warn(warning)
         return answers
 
-
-    def _answer(self, sent: Future[Any], path: str, body: dict[str, Any]) -> Any:
+    def _answer(self, sent: Future[Answer], path: str, body: dict[str, Any]) -> Answer:
         """Return an answer, asked for once more if the program ended."""
         try:
             return sent.result()
         except ProgramEnded:
-            return self._process.ask(path, body)
+            pass
+        return self._process.ask(path, body)
 
 
 _program = program
+
+
+def _warn(text: str) -> None:
+    """Warn of the line of the user's that called."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
 
 
 def _keeps(errors: str) -> bool:
@@ -299,10 +336,12 @@ class _Bar:
 class _FillMask:
     def __init__(self, infill: Infill, top_k: int, targets: Any, tokenizer_kwargs: Mapping[str, Any] | None):
         self.task, self.infill, self.top_k, self.targets = "fill-mask", infill, top_k, targets
-        self.tokenizer = types.SimpleNamespace(mask_token="[MASK]")  # a blank, whatever the model
         _check_tokenizer(tokenizer_kwargs)
-        infill.fill_mask("a [MASK]", top_k=1)  # a model that is not here is refused now
+        (model,) = infill._process.ask("/v1/models", None).body
+        self.tokenizer = types.SimpleNamespace(mask_token=model["mask"])
+        infill._masks(f"a {model['mask']}", 1, None, own_mask=True)  # a device that is not here is refused now
 
+    @_public
     def __call__(
         self,
         inputs: str | Iterable[str],
@@ -315,7 +354,7 @@ class _FillMask:
     ) -> list[Any]:
         _check_tokenizer(tokenizer_kwargs)
         top_k = self.top_k if top_k is None else top_k
-        return self.infill.fill_mask(inputs, top_k=top_k, targets=self.targets if targets is None else targets)
+        return self.infill._masks(inputs, top_k, self.targets if targets is None else targets, own_mask=True)
 
 
 def _check_tokenizer(options: Mapping[str, Any] | None) -> None:
@@ -325,6 +364,7 @@ def _check_tokenizer(options: Mapping[str, Any] | None) -> None:
             raise TypeError(f"tokenizer_kwargs: {name} is not here: only padding and truncation")
 
 
+@_public
 def pipeline(
     task: str = "fill-mask",
     model: str | os.PathLike[str] | None = None,
@@ -343,7 +383,9 @@ def pipeline(
 ) -> _FillMask:
     """Stand in for transformers.pipeline("fill-mask", ...).
 
-    batch_size, num_workers and use_fast change nothing: the program chooses its own.
+    As there, only the model's own mask is a blank (pipeline.tokenizer.mask_token), and of a
+    target that is no token the first piece is rated, with a warning. batch_size,
+    num_workers and use_fast change nothing: the program chooses its own.
     Numbers are computed in float32, so that dtype can be nothing else.
     """
     if task != "fill-mask":

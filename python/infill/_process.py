@@ -16,9 +16,16 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
+
+# A program at work writes at least a space every three seconds. One that is silent for so many
+# looks, this many seconds apart, answers no more.
+_LOOKS, _APART = 12, 5.0
+
+# The status of requests that the program gave up because it was told to end.
+_GONE = 499
 
 
 class InfillError(Exception):
@@ -27,6 +34,13 @@ class InfillError(Exception):
 
 class ProgramEnded(InfillError):
     """The program ended before it answered."""
+
+
+class Answer(NamedTuple):
+    """What the program says to a request."""
+
+    body: Any
+    warnings: tuple[str, ...]
 
 
 def program() -> str:
@@ -75,23 +89,25 @@ class Process:
             self._child.leave()
         self._forget()
 
-    def send(self, path: str, body: dict[str, Any]) -> Future[Any]:
-        """Send a request; the answer's body comes in the future."""
+    def send(self, path: str, body: dict[str, Any] | None) -> Future[Answer]:
+        """Send a request, a GET if it has no body; the answer comes in the future."""
         number = next(self._numbers)
-        line = f'{{"id": {number}, "path": {json.dumps(path)}, "body": {_object(body)}}}\n'
+        rest = '"method": "GET"' if body is None else f'"body": {_object(body)}'
+        line = f'{{"id": {number}, "path": {json.dumps(path)}, {rest}}}\n'
         with self._lock:
             if self._child is None or self._child.ended is not None:
                 self._child = _Child(self._arguments)
                 self._end = weakref.finalize(self, self._child.stop)
             return self._child.send(number, line.encode())
 
-    def ask(self, path: str, body: dict[str, Any]) -> Any:
+    def ask(self, path: str, body: dict[str, Any] | None) -> Answer:
         """Send a request and wait for the answer, once more where the program ended."""
         try:
             try:
                 return self.send(path, body).result()
             except ProgramEnded:
-                return self.send(path, body).result()
+                pass
+            return self.send(path, body).result()
         except InfillError:
             raise
         except BaseException:
@@ -146,16 +162,20 @@ class _Child:
             raise InfillError(f"{arguments[0]} does not start: {error}") from None
         self.ended: InfillError | None = None
         self._lock = threading.RLock()  # the garbage collector may stop the program in any thread
-        self._waiting: dict[int, Future[Any]] = {}
+        self._waiting: dict[int, Future[Answer]] = {}
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._told: collections.deque[str] = collections.deque(maxlen=1000)
+        self._heard = 0  # pieces of output so far
+        self._over = threading.Event()
+        self._silent = False
         self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._threads = [self._listener, *(threading.Thread(target=t, daemon=True) for t in (self._write, self._read))]
+        others = (self._write, self._read, self._watch)
+        self._threads = [self._listener, *(threading.Thread(target=t, daemon=True) for t in others)]
         for thread in self._threads:
             thread.start()
 
-    def send(self, number: int, line: bytes) -> Future[Any]:
-        future: Future[Any] = Future()
+    def send(self, number: int, line: bytes) -> Future[Answer]:
+        future: Future[Answer] = Future()
         with self._lock:
             if self.ended is not None:
                 future.set_exception(self.ended)
@@ -170,6 +190,7 @@ class _Child:
             self.ended = self.ended or error
         self._fail_waiting(error)
         self._lines.put(None)
+        self._over.set()
 
     def stop(self) -> None:
         self.fail(InfillError("closed before the answer came"))
@@ -214,12 +235,39 @@ class _Child:
             for line in lines:
                 self._told.append(line.decode(errors="replace").strip())
 
+    def _watch(self) -> None:
+        """End a program that lives and is silent, perhaps inside a line."""
+        heard = looks = 0
+        while not self._over.wait(_APART):
+            looks += 1
+            if not self._waiting or self._heard != heard or self._heard == 0:  # it starts silently
+                looks = 0
+            heard = self._heard
+            if looks == _LOOKS:
+                self._silent = True
+                self._program.kill()
+                return
+
+    def _lines_of(self, output: io.RawIOBase) -> Iterator[bytes]:
+        """Yield the lines of what the program writes, a torn one included."""
+        line: list[bytes] = []
+        while piece := output.read(1 << 16):
+            self._heard += 1
+            *whole, rest = piece.split(b"\n")
+            for end in whole:
+                yield b"".join([*line, end, b"\n"])
+                line = []
+            line.append(rest)
+        yield b"".join(line)
+
     def _read(self) -> None:
         broken = ""
-        assert self._program.stdout is not None
+        assert isinstance(self._program.stdout, io.RawIOBase)
         try:
-            with io.BufferedReader(self._program.stdout) as lines:  # type: ignore[type-var]
-                for line in lines:
+            with self._program.stdout as output:
+                for line in self._lines_of(output):
+                    if not line.strip():
+                        continue
                     try:
                         self._take(json.loads(line))
                     except (ValueError, KeyError, TypeError, AttributeError):
@@ -235,6 +283,8 @@ class _Child:
             self._program.kill()
             code = self._program.wait()
         self._listener.join(1)
+        if self._silent:
+            broken = f"the program gave no sign of life for {_LOOKS * _APART:.0f} s"
         self.fail(ProgramEnded(broken or self._reason(code) or f"the program ended with exit code {code}"))
 
     def _take(self, answer: dict[str, Any]) -> None:
@@ -245,6 +295,8 @@ class _Child:
             time.sleep(0.1)
             message = f"{message}: {self._told[-1].removeprefix('infill: warning: ')}" if self._told else message
         error = InfillError(message)
+        if status == _GONE:  # it was told to end, and gives up what it has
+            error = ProgramEnded("the program was told to end")
         if number is None:  # of a line that the program could not read
             self._fail_waiting(error)
             return
@@ -253,7 +305,7 @@ class _Child:
             if future is None and self.ended is None:
                 raise KeyError(number)  # nobody has asked this
         if future is not None and status == 200:
-            future.set_result(body)
+            future.set_result(Answer(body, tuple(answer.get("warnings", ()))))
         elif future is not None:
             future.set_exception(error)
 

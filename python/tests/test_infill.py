@@ -351,7 +351,7 @@ def stub(folder, code):
     path.write_text(
         f"#!{sys.executable}\nimport json, os, signal, sys\nlines = map(json.loads, sys.stdin)\n"
         "def say(text): os.write(1, text.encode())\n"
-        'def answer(line, body): say(json.dumps({"id": line["id"], "status": 200, "body": body}) + "\\n")\n' + code
+        'def answer(line, body, status=200): say(json.dumps({"id": line["id"], "status": status, "body": body}) + "\\n")\n' + code
     )
     path.chmod(0o755)
     return str(path)
@@ -534,6 +534,30 @@ def test_pipeline(m, pipe, case):
         compare(pipeline("fill-mask", **parameters)(inputs), answer)
 
 
+def test_pipeline_reads_its_mask_only(pipe):
+    """Other spellings of a blank are text, and so is a backslash."""
+    for text in ("a ___ [MASK] <mask>", "a \\[MASK] house", "\\\\[MASK] [MASK:2] \\", "a [MASK] [MASK~x.*]"):
+        assert pipe(text, targets="red")[0]["sequence"] == text.replace("[MASK]", "red")
+    with pytest.raises(InfillError, match="no blank"):
+        pipe("a ___ house")
+
+
+def test_targets_of_several_pieces(m, pipe):
+    """The first piece is rated, with a warning at the line that asked."""
+    for ask in (m.fill_mask, pipe):
+        with pytest.warns(UserWarning, match="`toldness` does not exist .* Replacing with `told`") as caught:
+            assert [c["token_str"] for c in ask("he had [MASK] me", targets=["toldness", "red"], top_k=1)] == ["told"]
+        assert [w.filename for w in caught] == [__file__]
+
+
+def test_errors_are_of_the_call(m):
+    """A traceback has the call and the public method, and no other error before."""
+    for call in (lambda: m.fill("a"), lambda: m.fill(["a [MASK]", "a"]), lambda: m.score(""), lambda: m.gaps("a")):
+        with pytest.raises(InfillError) as caught:
+            call()
+        assert caught.value.__context__ is None and len(caught.traceback) == 3
+
+
 def test_pipeline_as_there(pipe):
     text = f"a {pipe.tokenizer.mask_token} house"
     assert pipe.task == "fill-mask" and pipe(text) == pipe([text]) == pipe((text,)) == list(pipe(t for t in [text]))[0]
@@ -572,11 +596,14 @@ def compare(got, want):
         ("for l in lines: answer(l, [])", "answer cannot be read"),
         ("for l in lines: answer({'id': l['id'] + 7}, {})\nimport time; time.sleep(99)", "what is no answer"),
         ("next(lines); os.close(1)\nimport time; time.sleep(99)", "closed its output"),
+        ("say('{' + next(lines)['path'])\nimport time; time.sleep(99)", "no sign of life for 3 s"),
+        ("for l in lines: answer(l, {'error': 'the client left'}, 499)", "the program was told to end"),
     ],
-    ids=["no result", "a list", "another id", "closed output"],
+    ids=["no result", "a list", "another id", "closed output", "torn line", "ending"],
 )
-def test_odd_programs(tmp_path, code, says):
+def test_odd_programs(tmp_path, monkeypatch, code, says):
     """A program that answers oddly, and lives on, holds nobody up."""
+    monkeypatch.setattr("infill._process._APART", 0.25)
     began = time.monotonic()
     with Infill(program=stub(tmp_path, code)) as odd:
         with pytest.raises(InfillError, match=says):

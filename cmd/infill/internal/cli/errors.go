@@ -50,30 +50,6 @@ func (e *Failure) Unwrap() error { return e.Err }
 // ErrReported ends a command that has already printed its errors. The exit code is 1.
 var ErrReported = errors.New("errors were reported")
 
-// OutputError is the error of a failed write to standard output.
-type OutputError struct{ err error }
-
-func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }
-func (e *OutputError) Unwrap() error { return e.err }
-
-// Output turns a Writer's errors into OutputErrors. Err keeps the first: some
-// callers (cobra's help) drop errors.
-type Output struct {
-	io.Writer
-	Err error
-}
-
-func (o *Output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if err != nil {
-		err = &OutputError{err}
-		if o.Err == nil {
-			o.Err = err
-		}
-	}
-	return n, err
-}
-
 // Report prints the error of a command to w, and returns the exit code.
 func Report(w io.Writer, err error) int {
 	code := ExitFailed
@@ -123,24 +99,6 @@ func Warn(s *terminal.Streams, quiet bool, format string, args ...any) {
 		fmt.Fprintf(s.Err, "infill: warning: %s\n", OneLine(fmt.Sprintf(format, args...)))
 	}
 }
-
-// OneLine returns text in a form that is safe to print on one line of a terminal.
-func OneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	return inOrder(strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '\uFFFD'
-		}
-		return r
-	}, text))
-}
-
-// inOrder escapes characters that would make a terminal reorder the text after
-// them (UAX #9: embeddings, overrides, isolates).
-func inOrder(text string) string { return reordering.Replace(text) }
-
-var reordering = strings.NewReplacer("\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
-	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`)
 
 // Describe turns an error about a text or an option into one with the names of
 // flags, and with the exit code of wrong usage. It returns other errors unchanged.

@@ -87,6 +87,20 @@ func CompleteFiles(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
+// completeParts offers values in lists by blank, as in 1=noun,verb.
+func completeParts(values []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion,
+		directive cobra.ShellCompDirective) {
+		at := strings.LastIndexAny(typed, "=, ") + 1
+		for _, value := range values {
+			if strings.HasPrefix(value, typed[at:]) {
+				offers = append(offers, typed[:at]+value)
+			}
+		}
+		return offers, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // completeList offers files after an @ in a list of words, as in 1=@words.txt.
 func completeList(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion,
 	directive cobra.ShellCompDirective) {
@@ -305,6 +319,8 @@ func AddOptions(cmd *cobra.Command, given *[]infill.Given, names ...string) {
 		switch {
 		case takesFiles(option):
 			complete(cmd, option.Name, completeList)
+		case option.Join != "" && option.Values != nil:
+			complete(cmd, option.Name, completeParts(option.Values))
 		case option.Values != nil && option.Word != "":
 			Complete(cmd, option.Name, option.Values)
 		}

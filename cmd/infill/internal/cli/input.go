@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,8 +30,9 @@ type Entry struct {
 	ID   json.RawMessage // the id that the user gave the text, or nil
 	Err  error           // why the line has no text
 
-	blank  bool // whether the line has only white space
-	number int  // index of an argument
+	Blank bool // whether the line has only white space
+
+	number int // index of an argument
 }
 
 // Place returns "line 3: " for a line of standard input, "FILE, line 3: " for a
@@ -109,13 +111,13 @@ func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 	if err == io.EOF {
 		return Entry{}, err
 	}
-	e := Entry{Line: int(line.Line), Err: line.Err, blank: line.Blank}
+	e := Entry{Line: int(line.Line), Err: line.Err, Blank: line.Blank}
 	switch {
 	case err != nil:
 		return e, fmt.Errorf("read standard input: %w", err)
 	case errors.Is(e.Err, object.ErrNone):
 		e.Err = fmt.Errorf("%w: write {%q: \"...\"}", e.Err, o.Key)
-	case e.Err == nil && !e.blank:
+	case e.Err == nil && !e.Blank:
 		e.Text, e.Err = line.Object.Text(o.Key)
 		if e.Err == nil && o.Input == "jsonl" {
 			e.Of, e.ID = line.Object, json.RawMessage(line.Object.Given("id"))
@@ -167,7 +169,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		e, err := entries()
 		t := &task[T]{Entry: e, wrong: e.Err}
 		switch {
-		case err != nil || t.blank || t.wrong != nil:
+		case err != nil || t.Blank || t.wrong != nil:
 		case t.Line == 0:
 			t.value = arguments[t.number]
 		default:
@@ -176,7 +178,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return t, err
 	}
 	do := func(_ context.Context, t *task[T]) (*task[T], error) {
-		if t.blank || t.wrong != nil {
+		if t.Blank || t.wrong != nil {
 			return t, nil
 		}
 		if large(t.value) {
@@ -197,8 +199,8 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return err
 	})
 	if all.blank > 0 {
-		Warn(o.Streams, quiet, "%s of standard input passed over, the first is line %d",
-			Counted(all.blank, "blank line"), all.firstBlank)
+		Warn(o.Streams, quiet, "%s of %s passed over, the first is line %d", Counted(all.blank, "blank line"),
+			cmp.Or(all.firstBlank.File, "standard input"), all.firstBlank.Line)
 	}
 	switch {
 	case err != nil:
@@ -213,20 +215,21 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 
 // reporter prints results and errors of texts, and counts blank lines.
 type reporter struct {
-	input             *InputOptions
-	quiet             bool
-	unread            map[string]bool // keys of which it has warned
-	any, failed       bool
-	blank, firstBlank int
+	input       *InputOptions
+	quiet       bool
+	unread      map[string]bool // keys of which it has warned
+	any, failed bool
+	blank       int // the number of blank lines
+	firstBlank  Entry
 }
 
 // tell prints the result or the error of one text. Each calls it in the
 // order of the texts.
 func (r *reporter) tell(e Entry, err error, tell func() error) error {
-	if e.blank {
+	if e.Blank {
 		r.blank++
 		if r.blank == 1 {
-			r.firstBlank = e.Line
+			r.firstBlank = e
 		}
 		return nil
 	}

@@ -278,3 +278,45 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 	}
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
+
+// OutputError is the error of a failed write to standard output.
+type OutputError struct{ err error }
+
+func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }
+func (e *OutputError) Unwrap() error { return e.err }
+
+// Output turns a Writer's errors into OutputErrors. Err keeps the first: some
+// callers (cobra's help) drop errors.
+type Output struct {
+	io.Writer
+	Err error
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		err = &OutputError{err}
+		if o.Err == nil {
+			o.Err = err
+		}
+	}
+	return n, err
+}
+
+// OneLine returns text in a form that is safe to print on one line of a terminal.
+func OneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return inOrder(strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, text))
+}
+
+// inOrder escapes characters that would make a terminal reorder the text after
+// them (UAX #9: embeddings, overrides, isolates).
+func inOrder(text string) string { return reordering.Replace(text) }
+
+var reordering = strings.NewReplacer("\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
+	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`)

@@ -137,16 +137,22 @@ func (c *command) readFiles() error {
 			}
 			return &cli.UsageError{Err: err, Hint: hint}
 		}
-		if len(records) == 0 {
+		if !slices.ContainsFunc(records, func(r batch.Record) bool { return !r.Blank }) {
 			return cli.Usagef("%s: no text in it", argument.Text)
+		}
+		for _, name := range c.keep {
+			if !slices.ContainsFunc(records, func(r batch.Record) bool { return r.Object.Get(name) != nil }) {
+				return cli.Usagef("--keep: %s has no column %q", argument.Text, name)
+			}
 		}
 		for _, r := range records {
 			var texts []string
 			for _, name := range c.columns {
 				texts = append(texts, strings.ReplaceAll(object.Plain(r.Object.Get(name)), "\t", " "))
 			}
-			entries = append(entries, cli.Entry{Text: strings.Join(texts, "\t"), Of: r.Object,
-				ID: json.RawMessage(r.Object.Given("id")), File: argument.Text, Line: int(r.Line), Err: r.Err})
+			id := json.RawMessage(r.Object.Given("id"))
+			entries = append(entries, cli.Entry{Text: strings.Join(texts, "\t"), Of: r.Object, ID: id,
+				File: argument.Text, Line: int(r.Line), Err: r.Err, Blank: r.Blank})
 		}
 	}
 	c.input.Texts = entries
