@@ -69,10 +69,15 @@ func TestNeighbours(t *testing.T) {
 		t.Fatal(err)
 	}
 	mapped := check.Must(models.Open(large))(t)
-	for name, m := range map[string]*MaskedLM{
+	cases := map[string]*MaskedLM{
 		"built-in": engineModel(t, builtIn(t), Options{Device: "cpu"}),
 		"mapped":   engineModel(t, mapped, Options{Device: "cpu"}),
-	} {
+	}
+	if CheckInt8() == nil {
+		whole := check.Must(modelstest.Int8(t.Context(), t.TempDir(), builtIn(t)))(t)
+		cases["int8"] = engineModel(t, whole, Options{Device: "cpu"})
+	}
+	for name, m := range cases {
 		t.Run(name, func(t *testing.T) {
 			if m.mapped() != (name == "mapped") {
 				t.Fatal("not the case that is meant")

@@ -59,9 +59,15 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
 			bundle.Config.VocabularySize)
 	}
+	var err error
+	if bundle.Int8() {
+		o.Device, err = int8Device(bundle, o.Device)
+		if err != nil {
+			return nil, err
+		}
+	}
 	path := o.Library
 	if path == "" {
-		var err error
 		path, err = ort.Locate(ctx, o.Device, o.Progress)
 		if err != nil {
 			return nil, err
@@ -280,7 +286,7 @@ func (m *MaskedLM) named(err error) error {
 // model a copy takes a second to make, and each session has its own.
 func (m *MaskedLM) mapped() bool {
 	const large = 128 << 20 // bytes
-	return m.bundle.Manifest.Size() >= large
+	return !m.bundle.Int8() && m.bundle.Manifest.Size() >= large
 }
 
 func (l *lazySession) close() error {
@@ -317,6 +323,9 @@ func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: 
 
 // gradientOf does what [graphOf] does, for graphs with a backward pass.
 func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
+	if b.Int8() {
+		return nil, &noGradientError{b.Name, fmt.Errorf("it is in int8, which has none; use %s", inFloat(b))}
+	}
 	g, err := graphOf(b, separator, write)
 	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
 		err = &noGradientError{b.Name, err} // Import has found this already

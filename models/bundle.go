@@ -48,6 +48,7 @@ type Bundle struct {
 	// the files in use.
 	Manifest *Manifest
 
+	int8    bool              // whether matrices are in int8
 	weights *safetensors.File // nil for an imported model
 	body    string            // the beginning of the names of weights below the head
 	// builtIn is true for the built-in model, whose vocab.txt and tokenizer.json

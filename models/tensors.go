@@ -74,8 +74,16 @@ func (b *Bundle) checkWeights() error {
 				b.weights.Path, want.Name, strings.Join(b.Config.Architectures, ", "))
 		}
 	}
+	whole := b.Config.matrices()
 	for _, want := range slices.Concat(body, head) {
 		t, ok := b.Tensor(want.Name)
+		if ok && t.DType == safetensors.Int8 && slices.Contains(whole, want.Name) && slices.Equal(t.Shape, want.Shape) {
+			if err := b.checkScales(t); err != nil {
+				return err
+			}
+			b.int8 = true
+			continue
+		}
 		switch {
 		case !ok:
 			return fmt.Errorf("%s: tensor %s is missing", b.weights.Path, want.Name)
@@ -111,6 +119,8 @@ func (b *Bundle) untie() error {
 	}
 	first, firstErr := middle(words)
 	second, secondErr := middle(own)
-	b.Config.TieWordEmbeddings = own.DType == words.DType && own.Length == words.Length && bytes.Equal(first, second)
+	// In int8, equal steps can stand for different numbers.
+	b.Config.TieWordEmbeddings = own.DType == words.DType && own.DType != safetensors.Int8 &&
+		own.Length == words.Length && bytes.Equal(first, second)
 	return cmp.Or(firstErr, secondErr)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,12 @@ func TestModelScripts(t *testing.T) {
 			env.Setenv("TOKEN", server.Token)
 			env.Setenv("EXPORTS", exports)
 			return modelstest.Write(filepath.Join(env.WorkDir, "tiny"), modelstest.Tiny, modelstest.Options{Seed: 5})
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition == "int8" {
+				return lm.CheckInt8() == nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"alter":   alter,

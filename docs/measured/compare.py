@@ -4,6 +4,7 @@
     taskset -c 0 python compare.py fills INFILL BUNDLE [TEXTS] [ROUNDS]
     taskset -c 0 python compare.py scores INFILL BUNDLE [TEXTS] [ROUNDS]
     taskset -c 0 python compare.py together INFILL BUNDLE [TEXTS] [ROUNDS]
+    taskset -c 0 python compare.py int8 INFILL BUNDLE [TEXTS] [ROUNDS]
 
 INFILL is the program, BUNDLE the folder of the model (`infill models list --format json` tells it after the first fill). taskset pins all of them to
 one core. Beside the time on the clock stands processor time, which other work on the machine changes less. The time of infill has the start of its
@@ -13,6 +14,7 @@ fills: one blank a text; each gives the five likeliest tokens with their probabi
 batches, which fills the first quarter of the texts, and a loop written by hand, in float32 and in bf16. The loop sorts the texts by length and asks
 the head of the model at the blanks only.
 scores: the pseudo-log-likelihood of each text (within_word_l2r), by minicons in batches of the best size.
+int8: `infill run` with the model, and with its copy small-uncased-int8, which `infill models quantize small-uncased` makes; and the loop in bf16.
 together: `infill run` with many texts at once, and one after the other (--jobs 1).
 """
 
@@ -131,13 +133,22 @@ def together(program, bundle, folder, count, rounds):
     measured(ways, rounds, {n: count for n in ways})
 
 
+def int8(program, bundle, folder, count, rounds):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bundle)
+    model = transformers.BertForMaskedLM.from_pretrained(bundle, torch_dtype=torch.bfloat16).eval()
+    lines = list(texts(count))
+    ways = {"by hand, bf16": lambda: by_hand(model, tokenizer, lines), "infill, int8": runs(program, "small-uncased-int8", folder, lines),
+            "infill": runs(program, "small-uncased", folder, lines)}
+    measured(ways, rounds, {n: count for n in ways})
+
+
 def main():
     part, program, bundle = sys.argv[1:4]
     numbers = [int(a) for a in sys.argv[4:]]
     cores = len(os.sched_getaffinity(0))
     torch.set_num_threads(cores)
     transformers.logging.set_verbosity_error()
-    defaults = {"fills": (fills, [2000, 5]), "scores": (scores, [200, 5]), "together": (together, [300, 5])}
+    defaults = {"fills": (fills, [2000, 5]), "scores": (scores, [200, 5]), "together": (together, [300, 5]), "int8": (int8, [1000, 5])}
     do, usual = defaults[part]
     numbers += usual[len(numbers) :]
     print(f"{part}: transformers {transformers.__version__}, torch {torch.__version__}, {cores} cores, {numbers}; ± is one standard error of the rounds")

@@ -5,6 +5,7 @@ package modelstest
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -108,4 +109,9 @@ func (o Options) normal(mean float64, n int, random *rand.Rand) (content []byte)
 		}
 	}
 	return content
+}
+
+// Int8 makes a copy of a bundle in int8 in the store dir.
+func Int8(ctx context.Context, dir string, bundle *models.Bundle) (*models.Bundle, error) {
+	return (&models.Store{Dir: dir}).Quantize(ctx, bundle, "int8", func(*models.Bundle) ([]byte, error) { return nil, nil })
 }

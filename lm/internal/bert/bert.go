@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"infill/internal/floats"
+	"infill/internal/safetensors"
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
@@ -40,7 +40,8 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	if b.Config.Segments > 1 {
 		in.Separator = b.Separator
 	}
-	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
+	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{},
+		steps: map[*onnx.Value]steps{}, least: map[*onnx.Value]float64{}}
 	words, hidden := m.transformer(in, differentiable)
 	state := m.activate(m.linear(hidden, m.layout.HeadDense, 1, 1), m.bundle.Config.HeadActivation)
 	state = m.normalize(state, m.layout.HeadNorm)
@@ -64,7 +65,11 @@ type builder struct {
 	bundle  *models.Bundle
 	layout  models.Layout
 	weights map[string]*onnx.Value
-	err     error
+	// steps has the inputs of matrices in int8, and least the lower bounds of
+	// inputs, where these are known.
+	steps map[*onnx.Value]steps
+	least map[*onnx.Value]float64
+	err   error
 }
 
 // fail records an error, unless an earlier one is recorded.
@@ -78,6 +83,17 @@ func (m *builder) weight(name string) *onnx.Value { return m.rows(name, 0, -1) }
 // rows returns the n rows from first on of the named tensor as float32, or, if
 // n is negative, all rows from first on.
 func (m *builder) rows(name string, first, n int) *onnx.Value {
+	key := fmt.Sprintf("float %s[%d:%d]", name, first, n)
+	v, ok := m.weights[key]
+	if !ok {
+		v = m.Cast(m.stored(name, first, n), onnx.Float)
+		m.weights[key] = v
+	}
+	return v
+}
+
+// stored returns what rows returns, with elements of the type that the file has.
+func (m *builder) stored(name string, first, n int) *onnx.Value {
 	t, ok := m.bundle.Tensor(name)
 	if !ok {
 		m.fail("tensor %s is missing", name)
@@ -89,8 +105,8 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 	if v, ok := m.weights[key]; ok {
 		return v
 	}
-	dtype, ok := map[floats.Format]onnx.DType{floats.Half: onnx.Float16, floats.Brain: onnx.BFloat16,
-		floats.Single: onnx.Float, floats.Double: onnx.Double}[t.DType.Format()]
+	dtype, ok := map[safetensors.DType]onnx.DType{safetensors.F16: onnx.Float16, safetensors.BF16: onnx.BFloat16,
+		safetensors.F32: onnx.Float, safetensors.F64: onnx.Double, safetensors.Int8: onnx.Int8}[t.DType]
 	if !ok {
 		m.fail("tensor %s has elements of type %s", name, t.DType)
 	}
@@ -108,7 +124,7 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 		at.Offset = at.Offset + int64(first)*row
 		at.Length = int64(n) * row
 	}
-	v := m.Cast(m.External(name, dtype, shape, at), onnx.Float)
+	v := m.External(name, dtype, shape, at)
 	m.weights[key] = v
 	return v
 }
@@ -119,6 +135,9 @@ func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *o
 	var bias *onnx.Value
 	if l.Bias != "" {
 		bias = m.rows(l.Bias, l.First, l.Out)
+	}
+	if m.int8(l.Weight) {
+		return m.product(x, l, bias, scale, post)
 	}
 	return m.Gemm(x, m.rows(l.Weight, l.First, l.Out), bias,
 		onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
@@ -140,16 +159,16 @@ func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
 func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
 	switch kind {
 	case "gelu":
-		return m.Gelu(x, false)
+		return m.atLeast(-0.17, m.Gelu(x, false))
 	case "gelu_tanh":
-		return m.Gelu(x, true)
+		return m.atLeast(-0.1701, m.Gelu(x, true))
 	case "relu":
-		return m.Relu(x)
+		return m.atLeast(0, m.Relu(x))
 	case "tanh":
 		return m.Tanh(x)
 	case "silu": // since x/(1 + exp −x) = x/2·(1 + tanh x/2)
 		half := m.Mul(x, m.Scalar(0.5))
-		return m.Mul(half, m.Add(m.Tanh(half), m.Scalar(1)))
+		return m.atLeast(-0.2785, m.Mul(half, m.Add(m.Tanh(half), m.Scalar(1))))
 	}
 	m.fail("activation %q is not known", kind)
 	return x

@@ -13,7 +13,7 @@ import (
 // [rows·queries × hidden]. If differentiable is true, it builds the activations
 // from operators with cheap derivatives.
 func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidden *onnx.Value) {
-	words = m.Gather(m.weight(m.layout.Words.Name), in.IDs, 0)
+	words = m.embeddings(m.layout.Words.Name, in.IDs)
 	x := m.embed(words, in)
 	queries := m.Reshape(in.Queries, in.Asked())
 	c := m.bundle.Config

@@ -69,6 +69,9 @@ func (g *Graph) Mul(a, b *Value) *Value { return g.of("Mul", a, b) }
 // Div returns the elementwise quotient a/b, broadcast.
 func (g *Graph) Div(a, b *Value) *Value { return g.of("Div", a, b) }
 
+// Max returns the elementwise maximum of all values, broadcast.
+func (g *Graph) Max(values ...*Value) *Value { return g.of("Max", values...) }
+
 // Mod returns the remainder of a divided by b, whole numbers. The remainder has
 // the sign of b.
 func (g *Graph) Mod(a, b *Value) *Value { return g.of("Mod", a, b) }
@@ -108,6 +111,29 @@ func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 	set("transA", int64(1), o.TransA)
 	set("transB", int64(1), o.TransB)
 	return g.op("Gemm", inputs, attributes...)
+}
+
+// QuantizeLinear returns x/scale + zero as whole numbers of the type of zero,
+// rounded to the nearest, halves to the even, and cut to the range of the type.
+// scale and zero have an element for each index of axis.
+func (g *Graph) QuantizeLinear(x, scale, zero *Value, axis int) *Value {
+	return g.op("QuantizeLinear", []*Value{x, scale, zero}, Attribute{"axis", int64(axis)})
+}
+
+// MatMulIntegerToFloat returns scale·(a − zero)·b in single precision, for whole
+// numbers a [m × k], of which zero stands for 0, and b [k × n]. scale has an
+// element for each column of b. The operator is onnxruntime's own.
+func (g *Graph) MatMulIntegerToFloat(a, b, scale, zero *Value) *Value {
+	const domain = "com.microsoft"
+	g.domains[domain] = 1
+	if len(a.Shape) != 2 || len(b.Shape) != 2 || !a.Shape[1].fits(b.Shape[0]) {
+		g.fail("MatMulIntegerToFloat: %s and %s do not fit", a, b)
+		return a
+	}
+	out := g.node("MatMulIntegerToFloat", Float, Shape{a.Shape[0], b.Shape[1]},
+		[]*Value{a, b, g.Scalar(1), scale, zero})
+	out.from.Domain = domain
+	return out
 }
 
 // Transpose permutes the dimensions: output dimension i is input dimension
@@ -317,6 +343,17 @@ func (g *Graph) ReduceSum(x *Value, keep bool, axes ...int) *Value {
 // number of its elements.
 func (g *Graph) ReduceMean(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceMean", x, keep, axes)
+}
+
+// ReduceMax returns the largest element along axes, as [Graph.ReduceSum] returns
+// the sum.
+func (g *Graph) ReduceMax(x *Value, keep bool, axes ...int) *Value {
+	return g.reduce("ReduceMax", x, keep, axes)
+}
+
+// ReduceMin returns the smallest element along axes.
+func (g *Graph) ReduceMin(x *Value, keep bool, axes ...int) *Value {
+	return g.reduce("ReduceMin", x, keep, axes)
 }
 
 func (g *Graph) reduce(op string, x *Value, keep bool, axes []int) *Value {

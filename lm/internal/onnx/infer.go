@@ -86,6 +86,7 @@ var operators = sync.OnceValue(func() map[string]operator {
 		{2, 2, inference.gemm, "Gemm"},
 		{2, 1, inference.normalize, "LayerNormalization"},
 		{2, 1, func(in inference) { in.set(Float, in.x.Shape) }, "DequantizeLinear"},
+		{3, 1, func(in inference) { in.set(in.node.Inputs[2].DType, in.x.Shape) }, "QuantizeLinear"},
 		{1, 1, inference.squeeze, "Squeeze Unsqueeze"},
 		{1, 1, inference.nonZero, "NonZero"},
 		{1, all, inference.concat, "Concat"},

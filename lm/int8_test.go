@@ -1,0 +1,116 @@
+package lm_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"infill/internal/check"
+	"infill/internal/modelstest"
+	"infill/internal/safetensors"
+	"infill/lm"
+	"infill/models"
+)
+
+// inInt8 is a copy of a model in int8. It skips the test on processors where
+// such a model does not run.
+func inInt8(t testing.TB, bundle *models.Bundle) *models.Bundle {
+	t.Helper()
+	if err := lm.CheckInt8(); err != nil {
+		t.Skip(err)
+	}
+	return check.Must(modelstest.Int8(t.Context(), t.TempDir(), bundle))(t)
+}
+
+// Every family in int8 computes what its reference implementation does in double
+// precision, if that rounds its matrices and their inputs likewise.
+func TestInt8Reference(t *testing.T) {
+	for _, r := range references(t) {
+		t.Run(r.Name, func(t *testing.T) {
+			var want reference
+			file := filepath.Join("internal", "bert", "testdata", r.Name, "int8.json")
+			check.OK(t, json.Unmarshal(check.Must(os.ReadFile(file))(t), &want))
+			if len(want.Cases) == 0 {
+				t.Fatal("no cases")
+			}
+			m := openBundle(t, inInt8(t, r.Bundle), want.Mask)
+			worst := 0.0
+			for _, c := range want.Cases {
+				for i, slot := range c.Slots {
+					got := check.Must(m.MaskedLogProbabilities(t.Context(), c.IDs, []int{slot}))(t)[0]
+					for token, logp := range c.LogProbability[i] {
+						worst = max(worst, math.Abs(float64(got[token])-logp)/(1+math.Abs(logp)))
+					}
+				}
+			}
+			t.Logf("largest difference %.1g", worst)
+			if !(worst <= 1e-5) {
+				t.Errorf("largest difference %.1g, want 1e-5", worst)
+			}
+		})
+	}
+}
+
+// A model in int8 runs on the processor, and has no full gradient.
+func TestInt8Refused(t *testing.T) {
+	bundle := inInt8(t, check.Must(models.Open(""))(t))
+	_, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cuda:1", MaskID: maskID})
+	check.Says(t, err, "model int8 is in int8, which is for processors: use --device cpu, or the model in float "+
+		models.BuiltInName)
+	m := check.Must(lm.Open(t.Context(), bundle, lm.Options{Device: "auto", MaskID: maskID}))(t)
+	defer m.Close()
+	if device := m.Description().Device; device != "cpu" {
+		t.Errorf("auto took %s", device)
+	}
+	ids := []int{101, 2002, maskID, maskID, 2033, 102}
+	support := [][]int{{2018, 2409}, {2018, 2409}}
+	gradient := make([]float64, 4)
+	energy := make([]float64, 1)
+	target := targetOf(t, m, ids, []int{2, 3}, lm.TargetOptions{Support: support})
+	check.Says(t, target.EnergyGradient(t.Context(), []int{0, 1}, energy, gradient),
+		"model int8 has no gradient", "the model in float "+models.BuiltInName, "use the gradient local")
+	target = targetOf(t, m, ids, []int{2, 3}, lm.TargetOptions{Support: support, Gradient: lm.Local})
+	check.OK(t, target.EnergyGradient(t.Context(), []int{0, 1}, energy, gradient))
+	if !(energy[0] < 0) {
+		t.Errorf("energy %g", energy[0])
+	}
+}
+
+// The matrices of the copy are the model's, up to half a step of their rows; all
+// other weights are equal.
+func TestInt8Weights(t *testing.T) {
+	for _, r := range references(t) {
+		bundle := check.Must(modelstest.Int8(t.Context(), t.TempDir(), r.Bundle))(t)
+		if !bundle.Int8() || r.Bundle.Int8() {
+			t.Errorf("%s: in int8 %t, its model %t", r.Name, bundle.Int8(), r.Bundle.Int8())
+		}
+		whole := 0
+		for _, want := range r.Bundle.Config.Tensors() {
+			from, _ := r.Bundle.Tensor(want.Name)
+			to, _ := bundle.Tensor(want.Name)
+			original := check.Must(check.Must(safetensors.Open(from.Path))(t).Float32s(from.Name))(t)
+			file := check.Must(safetensors.Open(to.Path))(t)
+			if to.DType != safetensors.Int8 {
+				if !slices.Equal(check.Must(file.Float32s(to.Name))(t), original) {
+					t.Errorf("%s: %s has changed", r.Name, want.Name)
+				}
+				continue
+			}
+			whole++
+			steps := check.Must(to.Bytes())(t)
+			scales := check.Must(file.Float32s(models.Scale(to.Name)))(t)
+			for i, x := range original {
+				scale := float64(scales[i/to.Shape[1]])
+				if d := math.Abs(float64(x) - float64(int8(steps[i]))*scale); !(d <= 0.5001*scale) {
+					t.Fatalf("%s: %s[%d]: %g became %d steps of %g", r.Name, want.Name, i, x, int8(steps[i]), scale)
+				}
+			}
+		}
+		if whole < 5 {
+			t.Errorf("%s: %d matrices in int8", r.Name, whole)
+		}
+	}
+}
