@@ -157,3 +157,18 @@ func TestEntropyExp(t *testing.T) {
 		}
 	}
 }
+
+// TestPatternOfList: a blank with a length may have a pattern if it has a list.
+func TestPatternOfList(t *testing.T) {
+	f, _ := newFake(t)
+	o := asked{Slots: Lists{1: {"cat dog", "dog cat"}}}
+	result, err := f.Fill(t.Context(), o.request("the [MASK:2~cat.*] sat"), nil)
+	if err != nil || len(result.Fills) != 1 || result.Fills[0].Values[0] != "cat dog" {
+		t.Errorf("%+v, %v", result, err)
+	}
+	_, err = f.Plan(asked{}.request("the [MASK:2~cat.*] sat"))
+	var constraint *ConstraintError
+	if !errors.As(err, &constraint) {
+		t.Errorf("without a list: %v", err)
+	}
+}
