@@ -30,7 +30,8 @@ func checkInt8(arch string, vnni bool) error {
 // int8Device returns the device for a model in int8, of which device is wanted.
 func int8Device(b *models.Bundle, device string) (string, error) {
 	if strings.HasPrefix(device, "cuda") {
-		return "", fmt.Errorf("model %s is in int8, which is for processors: use --device cpu, or %s", b.Name, inFloat(b))
+		return "", fmt.Errorf("model %s is in int8, which is for processors: use --device cpu, or %s", b.Name,
+			inFloat(b))
 	}
 	if err := CheckInt8(); err != nil {
 		return "", fmt.Errorf("model %s is in int8: %w; use %s", b.Name, err, inFloat(b))

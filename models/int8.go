@@ -32,8 +32,8 @@ func (c Config) matrices() []string {
 	l := c.Layout()
 	names := []string{l.Words.Name, l.Decoder.Weight, l.Projection.Weight}
 	for _, layer := range l.Layers {
-		for _, part := range []Linear{layer.Query, layer.Key, layer.Value, layer.Mixed, layer.Up, layer.Gate, layer.Down,
-			layer.PositionKey, layer.PositionQuery} {
+		for _, part := range []Linear{layer.Query, layer.Key, layer.Value, layer.Mixed, layer.Up, layer.Gate,
+			layer.Down, layer.PositionKey, layer.PositionQuery} {
 			names = append(names, part.Weight)
 		}
 	}
@@ -58,8 +58,8 @@ func (b *Bundle) checkScales(t Tensor) error {
 	}
 	for i, scale := range list {
 		if !(scale > 0) || math.IsInf(float64(scale), 0) {
-			return fmt.Errorf("%s: tensor %s: the scale of row %d is %g, not a positive number", b.weights.Path, name, i,
-				scale)
+			return fmt.Errorf("%s: tensor %s: the scale of row %d is %g, not a positive number", b.weights.Path, name,
+				i, scale)
 		}
 	}
 	return nil
@@ -75,8 +75,8 @@ func (s *Store) Quantize(ctx context.Context, b *Bundle, name string,
 	describe func(*Bundle) ([]byte, error)) (*Bundle, error) {
 	switch {
 	case b.Graph != "":
-		return nil, fmt.Errorf("model %s is an ONNX graph that others exported, and cannot be made int8: take a model of "+
-			"one of the families %s", b.Name, strings.Join(Families(), ", "))
+		return nil, fmt.Errorf("model %s is an ONNX graph that others exported, and cannot be made int8: take a model "+
+			"of one of the families %s", b.Name, strings.Join(Families(), ", "))
 	case b.int8:
 		return nil, fmt.Errorf("model %s is in int8 already", b.Name)
 	case name == b.Name: // the store keeps one model of a name
@@ -135,7 +135,8 @@ func (b *Bundle) writeInt8(ctx context.Context, path string) error {
 	for _, want := range b.Config.Tensors() {
 		t, _ := b.Tensor(want.Name)
 		if !whole[want.Name] {
-			tensors = append(tensors, safetensors.Data{Name: want.Name, DType: t.DType, Shape: t.Shape, Content: t.Bytes})
+			tensors = append(tensors,
+				safetensors.Data{Name: want.Name, DType: t.DType, Shape: t.Shape, Content: t.Bytes})
 			continue
 		}
 		tensors = append(tensors,
@@ -177,8 +178,8 @@ func round(ctx context.Context, t Tensor) (steps, scales []byte, err error) {
 			scale = 1 // for a row of zeros
 		}
 		if !(scale > 0) || math.IsInf(float64(scale), 0) {
-			return nil, nil, fmt.Errorf("%s: tensor %s: row %d has the number %g", t.Path, t.Name, len(steps)/t.Shape[1],
-				largest)
+			return nil, nil, fmt.Errorf("%s: tensor %s: row %d has the number %g", t.Path, t.Name,
+				len(steps)/t.Shape[1], largest)
 		}
 		scales = binary.LittleEndian.AppendUint32(scales, math.Float32bits(scale))
 		for _, x := range row {

@@ -113,5 +113,6 @@ func (o Options) normal(mean float64, n int, random *rand.Rand) (content []byte)
 
 // Int8 makes a copy of a bundle in int8 in the store dir.
 func Int8(ctx context.Context, dir string, bundle *models.Bundle) (*models.Bundle, error) {
-	return (&models.Store{Dir: dir}).Quantize(ctx, bundle, "int8", func(*models.Bundle) ([]byte, error) { return nil, nil })
+	noCard := func(*models.Bundle) ([]byte, error) { return nil, nil }
+	return (&models.Store{Dir: dir}).Quantize(ctx, bundle, "int8", noCard)
 }

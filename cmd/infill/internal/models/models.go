@@ -82,7 +82,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	quantized := add("quantize NAME | DIR", "Make a copy of a model in int8, which fills faster, and measure it",
 		"no progress, no result: the exit code tells",
 		cli.OneArgument("one model is made int8", "infill models quantize small-uncased"), c.quantize)
-	quantized.Flags().StringVar(&c.name, "name", "", "`NAME` of the copy in the cache (default: the model's with -int8)")
+	quantized.Flags().StringVar(&c.name, "name", "",
+		"`NAME` of the copy in the cache (default: the model's with -int8)")
 	quantized.Flags().StringVar(&c.text, "text", "",
 		"`FILE` of texts to measure with, one on each line (default: sentences of infill's own)")
 	for _, sub := range []*cobra.Command{pull, imports} {

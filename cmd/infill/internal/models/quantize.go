@@ -165,7 +165,8 @@ func compare(ctx context.Context, bundle, copied *models.Bundle, tokenizer *toke
 			token := ids[row.Position]
 			a := -float64(p[i][token])
 			b := -float64(q[i][token])
-			for k, x := range []float64{a, b, b - a, totalVariation(p[i], q[i]), equal(likeliest(p[i]), likeliest(q[i]))} {
+			alike := equal(likeliest(p[i]), likeliest(q[i]))
+			for k, x := range []float64{a, b, b - a, totalVariation(p[i], q[i]), alike} {
 				lists[k] = append(lists[k], x)
 			}
 		}
