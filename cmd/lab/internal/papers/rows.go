@@ -338,10 +338,12 @@ func Rows() []Row {
 		{Of: "GWG, likelihoods", Shows: "annealed importance sampling", Command: "ais", Paper: "log-likelihoods",
 			Here:    "[how often intervals hold](../measured/laboratory.md#deep-energies)",
 			Without: "the paper has no order"},
-		{Of: "GWG, grey images", Shows: "energies over 256 categories", Command: "learn images --levels 17 --repeats 5",
+		{Of: "GWG, grey images", Shows: "energies over 256 categories", Command: "learn images --levels 17 " +
+			"--learning-rate 0.0002 --repeats 5 --samplers gwg,dula:step-size=0.2,dmala:step-size=0.3",
 			Paper: "on a par with other models", Here: "digits of 17 greys: GWG " +
-				"{learn-images-grey|test-ll|%.1f|sampler=gwg}, independent pixels " +
-				"{learn-images-grey|independent|%.1f|sampler=gwg} nats; with other samplers the energies run away",
+				"{learn-images-grey|test-ll|%.1f|sampler=gwg}, DMALA " +
+				"{learn-images-grey|test-ll|%.1f|sampler=dmala:step-size=0.3}, independent pixels " +
+				"{learn-images-grey|independent|%.1f|sampler=gwg} nats",
 			Without: "the paper has no order of samplers"},
 		{Of: "GWG, text", Shows: "energies over 10,000 words", Command: "learn contacts",
 			Paper: "can GWG train them?", Here: "categorical energies of proteins and images alone",
