@@ -311,11 +311,16 @@ func claim(folder, signature string) error {
 		return err
 	}
 	there := strings.TrimSpace(string(text))
-	if there != signature {
-		return refuse("output", "%s holds another experiment (%s, and not %s): choose another folder", folder,
-			besides(there, signature), besides(signature, there))
+	if there == signature {
+		return nil
 	}
-	return nil
+	differs := "the same in another order"
+	own := besides(there, signature)
+	wanted := besides(signature, there)
+	if own+wanted != "" {
+		differs = own + ", and not " + wanted
+	}
+	return refuse("output", "%s holds another experiment (%s): choose another folder", folder, differs)
 }
 
 // besides lists the fields of a signature that another signature lacks.
