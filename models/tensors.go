@@ -74,13 +74,10 @@ func (b *Bundle) checkWeights() error {
 				b.weights.Path, want.Name, strings.Join(b.Config.Architectures, ", "))
 		}
 	}
-	whole := b.Config.matrices()
+	matrices := b.Config.matrices()
 	for _, want := range slices.Concat(body, head) {
 		t, ok := b.Tensor(want.Name)
-		if ok && t.DType == safetensors.Int8 && slices.Contains(whole, want.Name) && slices.Equal(t.Shape, want.Shape) {
-			if err := b.checkScales(t); err != nil {
-				return err
-			}
+		if ok && t.DType == safetensors.Int8 && slices.Contains(matrices, want.Name) && slices.Equal(t.Shape, want.Shape) {
 			b.int8 = true
 			continue
 		}
@@ -94,6 +91,9 @@ func (b *Bundle) checkWeights() error {
 			return fmt.Errorf("%s: tensor %s holds %s; floating-point weights are needed (F16, BF16, F32, F64)",
 				b.weights.Path, want.Name, t.DType)
 		}
+	}
+	if b.int8 {
+		return b.checkInt8()
 	}
 	return nil
 }
