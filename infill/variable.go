@@ -143,11 +143,6 @@ func (l *layout) together() string {
 
 // fits returns an error if the chains of the sampler cannot move the plan's slots.
 func (c Chains) fits(p *Plan) error {
-	m := p.filler.Model()
-	if lm.Gradient(c.Gradient) == lm.Full && m.NoGradient != "" {
-		return wrong("gradient", "model %s has none: %s; take local, or a sampler without gradients", m.Name,
-			m.NoGradient)
-	}
 	if p.lengths > 1 {
 		return misfit("sampler", "chains move blanks of one length, and here are %d combinations of lengths: name "+
 			"one, as in [MASK:2]", p.lengths)

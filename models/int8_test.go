@@ -61,7 +61,9 @@ func TestHostileScales(t *testing.T) {
 			d.DType = safetensors.F16
 			d.Content = modelstest.Bytes(make([]byte, 2*16))
 		},
-		"is missing, a scale for each row of " + someMatrix + " in int8": func(d *safetensors.Data) { d.Name = "other" },
+		"is missing, a scale for each row of " + someMatrix + " in int8": func(d *safetensors.Data) {
+			d.Name = "other"
+		},
 	}
 	for want, change := range others {
 		dir := int8Dir(t)
