@@ -307,6 +307,12 @@ func TestGapRequests(t *testing.T) {
 			t.Errorf("%+v: %+v, error %v", r, e, err)
 		}
 	}
+	tokenizer, _ := tokenize.New(gapWords(), tokenize.Options{})
+	e, err := New(newGapModel(), tokenizer).Gaps(t.Context(), GapsRequest{Text: "the gate , [MASK] .", Every: 2})
+	var input *tokenize.InputError
+	if !errors.As(err, &input) || e != nil {
+		t.Errorf("a blank in the text: %+v, error %v", e, err)
+	}
 }
 
 // TestGapSignature: the signature names what the answers depend on.

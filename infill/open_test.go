@@ -51,16 +51,21 @@ func TestOpenFaults(t *testing.T) {
 		}
 	}
 	missing := errors.New("no library")
-	library := func(context.Context) (string, error) { return "", missing }
-	loaded := false
-	f, err := infill.Open(infill.OpenOptions{Model: mini, FindLibrary: library, Loaded: func(infill.Model) { loaded = true }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := f.Fill(t.Context(), infill.Request{Template: "he had [MASK] me"}, nil)
-	if !errors.Is(err, missing) || r != nil || loaded {
-		t.Errorf("no library: %v, error %v, loaded %v", r, err, loaded)
+	for name, find := range map[string]func(context.Context) (string, error){
+		"no library":          func(context.Context) (string, error) { return "", missing },
+		"a file that is none": func(context.Context) (string, error) { return path, nil },
+	} {
+		loaded := false
+		f, err := infill.Open(infill.OpenOptions{Model: mini, FindLibrary: find,
+			Loaded: func(infill.Model) { loaded = true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.Fill(t.Context(), infill.Request{Template: "he had [MASK] me"}, nil)
+		if err == nil || r != nil || loaded || name == "no library" && !errors.Is(err, missing) {
+			t.Errorf("%s: %v, error %v, loaded %v", name, r, err, loaded)
+		}
+		f.Close()
 	}
 }
 
