@@ -287,13 +287,10 @@ func (Seed) schema() schema { return schema{kind: "integer"} }
 
 // NewSeed returns a random seed from the operating system. The seed has only 32
 // bits, so that a user can retype it.
-func NewSeed() (Seed, error) {
+func NewSeed() Seed {
 	var b [4]byte
-	_, err := rand.Read(b[:])
-	if err != nil {
-		return 0, fmt.Errorf("draw a seed: %w", err)
-	}
-	return Seed(binary.LittleEndian.Uint32(b[:])), nil
+	rand.Read(b[:]) //nolint:errcheck // it never fails, see package crypto/rand
+	return Seed(binary.LittleEndian.Uint32(b[:]))
 }
 
 // Order is the order in which the chain rule takes the blanks; the pieces of a
