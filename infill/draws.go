@@ -63,15 +63,9 @@ func (d Draws) likely(p *Plan, rows int) int {
 }
 
 func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
-	laws, err := w.laws(d.Order)
-	if err != nil {
-		return nil, err
-	}
+	laws := w.laws(d.Order)
 	for i := range laws {
-		err := laws[i].Target.(*law).keep()
-		if err != nil {
-			return nil, err
-		}
+		laws[i].Target.(*law).keep()
 	}
 	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, int(d.Samples))
 	drawn, err := samplers.Draw(ctx, laws, float64(d.Temperature), streams,

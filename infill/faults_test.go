@@ -47,16 +47,17 @@ type use func(ctx context.Context, f *Filler) (any, error)
 
 // faultUses are all ways in which a filler calls a model, by name.
 func faultUses() map[string]use {
-	fills := func(template string, o asked) use {
+	watched := func(template string, o asked, observe func(Progress)) use {
 		o.Seed = 1
 		return func(ctx context.Context, f *Filler) (any, error) {
-			r, err := f.Fill(ctx, o.request(template), nil)
+			r, err := f.Fill(ctx, o.request(template), observe)
 			if r == nil {
 				return nil, err
 			}
 			return r, err
 		}
 	}
+	fills := func(template string, o asked) use { return watched(template, o, nil) }
 	scores := func(text string) use {
 		return func(ctx context.Context, f *Filler) (any, error) {
 			s, err := f.Score(ctx, ScoreRequest{Text: text})
@@ -65,6 +66,14 @@ func faultUses() map[string]use {
 			}
 			return s, err
 		}
+	}
+	energies := func(ctx context.Context, f *Filler) (any, error) {
+		r, err := f.Fill(ctx, Request{Template: twoSlots, Method: Chains{Sampler: NewSampler("gibbs"), Samples: 2,
+			Steps: 4, WarmUp: WarmUp{Steps: 2}, Energies: true}}, func(Progress) {})
+		if r == nil {
+			return nil, err
+		}
+		return r, err
 	}
 	long := "the cat sat on the mat the dog ran on the rug the cat"
 	list := Lists{1: {"cat", "dog", "unknown", "unseen"}}
@@ -80,6 +89,7 @@ func faultUses() map[string]use {
 		"draws":               fills(twoSlots, asked{Samples: 6, Temperature: 2}),
 		"draws of lengths":    fills("the [MASK:1-2] [MASK] sat", asked{Samples: 9, Fill: FillAny}),
 		"draws of words":      fills(twoSlots, asked{Samples: 6, Slots: list, Rank: RankFinal}),
+		"U for an observer":   energies,
 		"a score":             scores("the cat sat"),
 		"a score in windows":  scores(long + " " + long),
 		"alone": func(ctx context.Context, f *Filler) (any, error) {
@@ -93,6 +103,21 @@ func faultUses() map[string]use {
 			}
 			return values, err
 		},
+	}
+	for what, r := range map[string]GapsRequest{
+		"a gap":            {Text: "the [cat] sat"},
+		"gaps of answers":  {Text: "the [cat] sat on the [mat]", Options: 3},
+		"gaps of verbs":    {Text: "the cat sat on the mat", Part: "verb"},
+		"gaps of pieces":   {Text: "the cat sat [unseen] on the mat"},
+		"gaps in a window": {Text: long + " " + long, Words: []string{"rug"}},
+	} {
+		uses[what] = func(ctx context.Context, f *Filler) (any, error) {
+			e, err := f.Gaps(ctx, r)
+			if e == nil {
+				return nil, err
+			}
+			return e, err
+		}
 	}
 	chains := func(sampler, what, template string, o asked, change func(*askedChains)) {
 		c := newAskedChains(sampler)

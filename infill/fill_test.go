@@ -532,6 +532,8 @@ func TestFillErrors(t *testing.T) {
 	}{
 		{"no slot", "the cat", nil, "no blank"},
 		{"only blanks", "[MASK] [MASK]", nil, "nothing but blanks"},
+		{"too many lengths", "the [MASK:1-9] [MASK:1-9]", nil, "more than 64; narrow a blank"},
+		{"no pattern alone", `the [MASK~\Qcat]`, nil, "blank 1: error parsing regexp: missing closing )"},
 		{"too long", "the [MASK:15]", nil, "the model sees 14 tokens at once, and the blanks are further apart"},
 		{"bad option", twoSlots, func(o *asked) { o.Samples = -1 },
 			`samples: "-1" is not a whole number from 1 to`},
@@ -548,8 +550,9 @@ func TestFillErrors(t *testing.T) {
 			}
 			var input *tokenize.InputError
 			var option *OptionError
-			if !errors.As(err, &input) && !errors.As(err, &option) {
-				t.Errorf("%T is neither an input nor an option error", err)
+			var constraint *ConstraintError
+			if !errors.As(err, &input) && !errors.As(err, &option) && !errors.As(err, &constraint) {
+				t.Errorf("%T is no error of an input, an option or a constraint", err)
 			}
 		})
 	}

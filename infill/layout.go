@@ -188,30 +188,25 @@ func (l *layout) masked(mask int) []int {
 }
 
 // order returns the slots in the order in which the chain rule takes them,
-// [slots].
-func (l *layout) order(o Order) ([]int, error) {
+// [slots]. Plan.takes has checked the order.
+func (l *layout) order(o Order) []int {
 	order := make([]int, len(l.slots))
 	for i := range order {
 		order[i] = i
 	}
 	switch o {
 	case LeftToRight:
-		return order, nil
+		return order
 	case RightToLeft:
 		slices.Reverse(order)
-		return order, nil
-	}
-	numbers := o.numbers()
-	if len(numbers) != len(l.template.Blanks) {
-		return nil, misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3",
-			len(numbers), len(l.template.Blanks))
+		return order
 	}
 	var blanks []int
-	for _, n := range numbers {
+	for _, n := range o.numbers() {
 		b := l.template.Blanks[n]
 		blanks = append(blanks, order[b.First:b.First+b.Slots]...)
 	}
-	return blanks, nil
+	return blanks
 }
 
 // see sets the ids that the model reads: the context, and then the text's
@@ -332,19 +327,15 @@ var _ samplers.PartialTarget = (*law)(nil)
 
 // laws returns the law by the chain rule for each layout. All combinations of
 // lengths have the same weight, also those without a fill.
-func (w *work) laws(o Order) ([]samplers.Law, error) {
+func (w *work) laws(o Order) []samplers.Law {
 	var laws []samplers.Law
 	mask := w.plan.filler.tokenizer.MaskID()
 	for i, l := range w.plan.layouts {
-		order, err := l.order(o)
-		if err != nil {
-			return nil, err
-		}
 		target := &law{model: w.model, masked: l.masked(mask), slots: l.slots, root: w.roots[i], rows: &w.rows}
-		laws = append(laws, samplers.Law{Target: target, Order: order, Choices: l.choices,
+		laws = append(laws, samplers.Law{Target: target, Order: l.order(o), Choices: l.choices,
 			LogWeight: -math.Log(float64(w.plan.lengths))})
 	}
-	return laws, nil
+	return laws
 }
 
 // PartialConditionals implements samplers.PartialTarget.
@@ -407,9 +398,9 @@ func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 }
 
 // keep makes the law cache its rows in kept from now on.
-func (l *law) keep() (err error) {
-	l.kept, err = simplelru.NewLRU[string, []float32](max(1, keptNumbers/len(l.root[0])), nil)
-	return err
+func (l *law) keep() {
+	rows := max(1, keptNumbers/len(l.root[0]))
+	l.kept, _ = simplelru.NewLRU[string, []float32](rows, nil) // of 1 row or more it cannot fail
 }
 
 // stateKey returns the key in law.kept for a slot and a state.
@@ -420,6 +411,10 @@ func stateKey(state []int, slot int) string {
 // takes returns an *OptionError if an order of the chain rule does not name the
 // plan's blanks.
 func (p *Plan) takes(o Order) error {
-	_, err := p.layouts[0].order(o)
-	return err
+	blanks := len(p.typed.Blanks)
+	if o == LeftToRight || o == RightToLeft || len(o.numbers()) == blanks {
+		return nil
+	}
+	return misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3", len(o.numbers()),
+		blanks)
 }

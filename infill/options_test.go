@@ -202,10 +202,7 @@ func TestSamplers(t *testing.T) {
 func TestNewSeed(t *testing.T) {
 	seen := map[Seed]bool{}
 	for range 64 {
-		seed, err := NewSeed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		seed := NewSeed()
 		if seed > math.MaxUint32 {
 			t.Errorf("seed %d has more than 32 bits", seed)
 		}
@@ -340,4 +337,70 @@ func TestSamplerGrammar(t *testing.T) {
 	if !errors.As(err, &option) || !option.Misfit || !strings.Contains(err.Error(), "sampler: radius 9: ") {
 		t.Errorf("a radius beyond the slots: %v", err)
 	}
+}
+
+// TestListTexts: lists come back from their text as they were, and a text that
+// is no list is refused; no word of it is lost.
+func TestListTexts(t *testing.T) {
+	for _, test := range []struct{ option, text, want, err string }{
+		{option: "ban", text: `red, dark blue ,"a,b"`, want: `red,dark blue,"a,b"`},
+		{option: "ban", text: " ", want: ""},
+		{option: "ban", text: `"@home"`, want: `"@home"`},
+		{option: "ban", text: "\"dark\nblue\",red", want: "\"dark\nblue\",red"},
+		{option: "ban", text: "\"red\"\n\n", want: "red"},
+		{option: "ban", text: "\"red\",blue\ngreen", err: "a list of words, as in red,blue"},
+		{option: "ban", text: "red,,blue", err: "a list of words, as in red,blue"},
+		{option: "ban", text: "1=red", err: "for every blank: no number stands before it"},
+		{option: "ban", text: "@file", err: "only the command line reads files after an @"},
+		{option: "ban", text: "red,@file", err: "only the command line reads files after an @"},
+		{option: "ban", text: `["red"]`, err: "JSON takes its own lists"},
+		{option: "slot", text: `red,"a,b" 2=blue,dark green`, want: `red,"a,b" 2=blue,dark green`},
+		{option: "slot", text: "1=red\n2=blue", want: "1=red 2=blue"},
+		{option: "slot", text: "1=red 1=blue", err: "a list of all words that each blank"},
+		{option: "slot", text: "0=red", err: "a list of all words that each blank"},
+		{option: "slot", text: "1=red 2=", err: "a list of all words that each blank"},
+		{option: "slot", text: "1=red;2=blue", err: "a list of all words that each blank"},
+		{option: "slot", text: "1=red; 2=blue", err: "a list of all words that each blank"},
+		{option: "slot", text: "1=\"red\"\nblue", err: "a list of all words that each blank"},
+		{option: "slot", text: "@file", err: "only the command line reads files after an @"},
+		{option: "slot", text: "1=@file", err: "only the command line reads files after an @"},
+		{option: "slot", text: `{"1": ["red"]}`, err: "JSON takes its own lists"},
+		{option: "pos", text: "noun 2=verb,adverb", want: "noun 2=verb,adverb"},
+		{option: "pos", text: "nouns", err: "a list of noun, verb"},
+		{option: "initial", text: `fill:red,"a,b"`, want: `fill:red,"a,b"`},
+		{option: "initial", text: "fill:\"red\"\nblue", err: "a fill, as in fill:dark,blue"},
+		{option: "initial", text: "here", err: "fill:WORD,..., or one of model, random, shared, mask"},
+		{option: "order", text: "both", err: "both went in 0.3"},
+		{option: "order", text: "2,1", want: "2,1"},
+		{option: "order", text: "2,2", err: "one of l2r, r2l"},
+		{option: "budget", text: "2s", want: "2s"},
+	} {
+		given, err := MustFind(test.option).Given(test.text)
+		switch {
+		case test.err != "":
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s %q: %v, want %q", test.option, test.text, err, test.err)
+			}
+			if !panics(func() { MustGive(test.option, test.text) }) {
+				t.Errorf("%s %q: no panic", test.option, test.text)
+			}
+		case err != nil || given.Text() != test.want:
+			t.Errorf("%s %q: %q, error %v, want %q", test.option, test.text, given.Text(), err, test.want)
+		default:
+			again, err := MustFind(test.option).Given(given.Text())
+			if err != nil || !reflect.DeepEqual(again.value.Interface(), given.value.Interface()) {
+				t.Errorf("%s: %q becomes %v, error %v", test.option, given.Text(), again.value, err)
+			}
+		}
+	}
+	if !panics(func() { MustFind("colour") }) {
+		t.Error("an option that is none: no panic")
+	}
+}
+
+// panics reports whether a function panics.
+func panics(do func()) (panicked bool) {
+	defer func() { panicked = recover() != nil }()
+	do()
+	return false
 }

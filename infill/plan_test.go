@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -92,12 +93,43 @@ func TestReadRecord(t *testing.T) {
 		t.Errorf("kept keys: %v, %+v", err, r)
 	}
 	for key, value := range map[string]string{"top": `"x"`, "steps": `[3]`, "slot": `{"x":"a"}`,
-		"slots": `{"1":[["a"]]}`, "ban": `[[]]`, "seed": `-1`, "fill": `{}`, "order": `["a"]`} {
+		"slots": `{"1":[["a"]]}`, "ban": `[[]]`, "seed": `-1`, "fill": `{}`, "order": `["a"]`, "pos": `["nouns"]`, "initial": `{}`, "step_size": `[]`} {
 		_, err := ReadRecord(fields("template", `"a [MASK]"`, key, value), "template")
 		var option *OptionError
 		if !errors.As(err, &option) || option.Option != key || !strings.Contains(err.Error(), " is not ") {
 			t.Errorf("%s %s: %v", key, value, err)
 		}
+	}
+	record, err = ReadRecord(fields("template", `"a [MASK] [MASK]"`, "pos", `{"1":["noun","verb"],"2":null}`, "slots",
+		`["1=red,blue","2=\"a,b\""]`, "ban", `["red"]`), "template")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err = record.Request(nil)
+	if err != nil || !reflect.DeepEqual(r.Fit.Speech, Parts{1: {"noun", "verb"}}) ||
+		!reflect.DeepEqual(r.Fit.Slots, Lists{1: {"red", "blue"}, 2: {"a,b"}}) {
+		t.Errorf("lists in JSON: %+v, error %v", r.Fit, err)
+	}
+	for _, test := range []struct{ key, value, want string }{
+		{"ban", `"\ud800"`, "ban: the value has half of a surrogate pair"},
+		{"ban", "\"\xff\"", "ban: the value is not valid UTF-8"},
+		{"slots", `{"1":"\"a\"\nb"}`, "a list of all words"},
+		{"slots", `["1=\"a\"\nb"]`, "a list of all words"},
+		{"slots", `["1=a","1=b"]`, "a list of all words"},
+		{"sizes", `1`, ""},
+	} {
+		_, err := ReadRecord(fields("template", `"a [MASK]"`, test.key, test.value), "template")
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s %s: %v, want %q", test.key, test.value, err, test.want)
+		}
+	}
+	_, err = ReadRecord(fields("template", `"a [MASK]"`, "slot", `"1=a"`, "slots", `"1=b"`), "template")
+	if err == nil || err.Error() != "slots: it is the same as slot: give one of them" {
+		t.Errorf("an option twice: %v", err)
+	}
+	_, err = ReadRecord(fields("text", `"a [MASK]"`), "template")
+	if err == nil {
+		t.Error("no template, and no error")
 	}
 }
 
@@ -170,5 +202,54 @@ func TestPatternOfList(t *testing.T) {
 	var constraint *ConstraintError
 	if !errors.As(err, &constraint) {
 		t.Errorf("without a list: %v", err)
+	}
+}
+
+// TestEffort: the rows that are likely are the means of docs/measured/proofs.md,
+// at most those that the budget allows. A row has the tokens of the longest text.
+func TestEffort(t *testing.T) {
+	f, _ := newFake(t)
+	list := Lists{1: {"cat", "dog"}}
+	for _, test := range []struct {
+		template     string
+		o            asked
+		likely, most float64 // rows
+		tokens       int
+	}{
+		{"the [MASK] sat", asked{Budget: Budget{Rows: 9}}, 1, 1, 5},
+		{"the [MASK] [MASK]", asked{Budget: Budget{Rows: 2000}}, 11, 2000, 5},
+		{"the [MASK] [MASK] [MASK]", asked{Budget: Budget{Rows: 2000}}, 57, 2000, 6},
+		{"the [MASK] [MASK] [MASK] [MASK]", asked{Budget: Budget{Rows: 2000}}, 280, 2000, 7},
+		{"the [MASK] [MASK] [MASK] [MASK] [MASK]", asked{Budget: Budget{Rows: 2000}}, 490, 2000, 8},
+		{"the [MASK] [MASK]", asked{Budget: Budget{Rows: 7}}, 7, 7, 5},
+		{"the [MASK] [MASK]", asked{Budget: Budget{Seconds: 2}}, 0, 0, 5},
+		{"the [MASK:1-3]", asked{Budget: Budget{Rows: 2000}}, 57 + 2, 2000, 6},
+		{"the [MASK=x] [MASK=x]", asked{Budget: Budget{Rows: 2000}, Slots: list}, 2 + 1, 2000, 5},
+		{"the [MASK] sat", asked{Samples: 5}, 1, 1, 5},
+		{"the [MASK] [MASK] [MASK]", asked{Samples: 5, Budget: Budget{Rows: 2000}}, 1 + 5*2, 2000, 6},
+		{"the [MASK] [MASK] [MASK]", asked{Samples: 5, Budget: Budget{Rows: 6}}, 6, 6, 6},
+	} {
+		plan, err := f.Plan(test.o.request(test.template))
+		if err != nil {
+			t.Fatal(err)
+		}
+		likely, most := plan.Effort()
+		if tokens := float64(test.tokens); likely != test.likely*tokens || most != test.most*tokens {
+			t.Errorf("%s, %+v: %v rows of %v", test.template, test.o, likely/tokens, most/tokens)
+		}
+	}
+}
+
+// TestWholeText: a plan knows whether the model sees all of its text.
+func TestWholeText(t *testing.T) {
+	f, model := newFake(t)
+	for _, test := range []struct {
+		words int
+		whole bool
+	}{{model.Limit - 3, true}, {model.Limit - 2, false}} {
+		plan, err := f.Plan(Request{Template: strings.Repeat("cat ", test.words) + "[MASK]"})
+		if err != nil || plan.Whole() != test.whole {
+			t.Errorf("%d words in %d positions: whole %v, error %v", test.words, model.Limit, plan.Whole(), err)
+		}
 	}
 }

@@ -78,11 +78,7 @@ func (s Search) likely(p *Plan, rows int) int {
 }
 
 func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
-	laws, err := w.laws(s.Order)
-	if err != nil {
-		return nil, err
-	}
-	search, err := samplers.NewSearch(laws)
+	search, err := samplers.NewSearch(w.laws(s.Order))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -67,5 +68,52 @@ func TestUnfinished(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestUnrated: gibbs needs no U. What it met before it is called off is rated
+// afterwards; fills that the model does not rate then are counted, and left out.
+func TestUnrated(t *testing.T) {
+	for _, failing := range []int{0, 2, 1} { // of the calls afterwards none, every second, or all fail
+		f, model := newFake(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		calls, failed := 0, 0
+		model.Before = func(own context.Context) error {
+			calls++
+			if calls == 30 {
+				cancel()
+			}
+			if calls > 30 && failing > 0 && calls%failing == 0 {
+				failed++
+				return errFault
+			}
+			return own.Err()
+		}
+		c := newAskedChains("gibbs")
+		c.Steps = 1 << 20
+		o := asked{Fill: FillAny, Seed: 1, Samples: 2, Chains: &c, Top: 1000}
+		r, err := f.Fill(ctx, o.request(twoSlots), nil)
+		if err != context.Canceled || (r == nil) != (failing == 1) {
+			t.Fatalf("%d calls, %d failed: result %v, error %v", calls, failed, r != nil, err)
+		}
+		if r == nil { // no fill has a U
+			continue
+		}
+		said := fmt.Sprintf("; %d were not rated in time, and are missing", failed)
+		if strings.Contains(r.Warnings[0], said) != (failing > 0) || (failed > 0) != (failing > 0) {
+			t.Errorf("%d fills failed, warnings %q", failed, r.Warnings)
+		}
+		if strings.Contains(r.Warnings[0], "not rated") != (failing > 0) {
+			t.Errorf("%d fills failed, warnings %q", failed, r.Warnings)
+		}
+		if len(r.Fills) != r.Stats.DistinctFills-failed || (r.Stats.Chains.MeanLogLikelihood != 0) != (failing == 0) {
+			t.Errorf("%d of %d fills, %d failed, mean U %v", len(r.Fills), r.Stats.DistinctFills, failed,
+				r.Stats.Chains.MeanLogLikelihood)
+		}
+		for _, fill := range r.Fills {
+			if u := model.U(fill.TokenIDs); math.Abs(fill.LogLikelihood-u) > 1e-9 {
+				t.Errorf("%q has %v, want %v", fill.Text, fill.LogLikelihood, u)
+			}
+		}
 	}
 }

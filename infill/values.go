@@ -287,13 +287,10 @@ func (Seed) schema() schema { return schema{kind: "integer"} }
 
 // NewSeed returns a random seed from the operating system. The seed has only 32
 // bits, so that a user can retype it.
-func NewSeed() (Seed, error) {
+func NewSeed() Seed {
 	var b [4]byte
-	_, err := rand.Read(b[:])
-	if err != nil {
-		return 0, fmt.Errorf("draw a seed: %w", err)
-	}
-	return Seed(binary.LittleEndian.Uint32(b[:])), nil
+	rand.Read(b[:]) //nolint:errcheck // it never fails, see package crypto/rand
+	return Seed(binary.LittleEndian.Uint32(b[:]))
 }
 
 // Order is the order in which the chain rule takes the blanks; the pieces of a
@@ -985,7 +982,8 @@ func plainWords(text string) error {
 	return nil
 }
 
-// splitWords cuts a text at its commas. A comma inside quotes does not cut.
+// splitWords cuts a text at its commas. A comma inside quotes does not cut. Text
+// after a line with quotes is an error, or its words would be lost.
 func splitWords(text string) ([]string, error) {
 	if !strings.Contains(text, `"`) {
 		return strings.Split(text, ","), nil
@@ -993,7 +991,12 @@ func splitWords(text string) ([]string, error) {
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.LazyQuotes = true
 	reader.TrimLeadingSpace = true
-	return reader.Read()
+	words, err := reader.Read()
+	rest := text[reader.InputOffset():]
+	if strings.TrimSpace(rest) != "" {
+		return nil, errors.New("more than a line")
+	}
+	return words, err
 }
 
 // joinWords writes words in the form that splitWords reads.
@@ -1001,7 +1004,7 @@ func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		quoted[i] = word
-		if strings.ContainsAny(word, `",`) || strings.HasPrefix(word, "@") {
+		if strings.ContainsAny(word, "\",\r\n") || strings.HasPrefix(word, "@") {
 			quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
 		}
 	}

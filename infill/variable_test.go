@@ -186,6 +186,25 @@ type given struct {
 
 func (g given) NewTarget([]int, []int, lm.TargetOptions) (lm.Target, error) { return g.target, nil }
 
+// noSlots is a target of nothing.
+type noSlots struct{ lm.Target }
+
+func (noSlots) Categories() []int { return nil }
+
+// TestTargetOfNothing: what is wrong with a model's target is said at every
+// temperature.
+func TestTargetOfNothing(t *testing.T) {
+	f := New(given{newModel(16, 1), noSlots{}}, newTokenizer(t))
+	for _, temperature := range []float64{1, 2} {
+		o := chainOptions()
+		o.Temperature = temperature
+		r, err := f.Fill(t.Context(), o.request(twoSlots), nil)
+		if r != nil || err == nil || !strings.Contains(err.Error(), "the target has no slots: nothing to sample") {
+			t.Errorf("temperature %v: %v, error %v", temperature, r, err)
+		}
+	}
+}
+
 func TestTiedErrors(t *testing.T) {
 	f, _ := newFake(t)
 	for _, sampler := range []string{"gibbs", "mlm-mh"} {

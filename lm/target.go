@@ -152,10 +152,8 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		t.width = max(t.width, len(s))
 	}
 	t.everything = t.width > wholeAbove
-	t.remembered, err = simplelru.NewLRU(math.MaxInt, func(_ string, row []float32) { t.size -= len(row) })
-	if err != nil {
-		return nil, err
-	}
+	// Only a size below 1 is an error.
+	t.remembered, _ = simplelru.NewLRU(math.MaxInt, func(_ string, row []float32) { t.size -= len(row) })
 	t.one = make([]bool, len(slots))
 	t.found = map[string][]float32{}
 	return t, nil

@@ -215,3 +215,55 @@ func TestFaultyLaws(t *testing.T) {
 		}
 	}
 }
+
+// wrongAt are tables of which one conditional is no distribution.
+type wrongAt struct {
+	*tables
+	*fault
+	wrong float32 // log P of each category there
+}
+
+func (w wrongAt) PartialConditionals(ctx context.Context, asked []Partial, take func(i int, logp []float32)) error {
+	return w.tables.PartialConditionals(ctx, asked, func(i int, logp []float32) {
+		if w.call() != nil {
+			logp = slices.Repeat([]float32{w.wrong}, len(logp))
+		}
+		take(i, logp)
+	})
+}
+
+// TestNoDistribution: whichever conditional is none, a search and draws return
+// an error that says so.
+func TestNoDistribution(t *testing.T) {
+	for _, wrong := range []float32{float32(math.NaN()), 0.1} {
+		for name, do := range map[string]func(laws []Law) error{
+			"search": func(laws []Law) error {
+				search, err := NewSearch(laws)
+				check.OK(t, err)
+				return search.Run(t.Context(), 3, nil, nil)
+			},
+			"draws": func(laws []Law) error {
+				_, err := Draw(t.Context(), laws, 1, Streams(1, "draws", 8), nil)
+				return err
+			},
+		} {
+			for n := 1; ; n++ {
+				f := &fault{n}
+				stream := rand.New(rand.NewPCG(3, 1))
+				target := &tables{categories: []int{4, 3, 5}, rows: map[string][]float32{},
+					draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
+				err := do([]Law{{Target: wrongAt{target, f, wrong}, Order: []int{2, 0, 1}}})
+				if f.left > 0 {
+					check.OK(t, err)
+					if n < 5 {
+						t.Errorf("%s: %d conditionals", name, n-1)
+					}
+					break
+				}
+				if !errors.Is(err, errNoDistribution) {
+					t.Errorf("%s, conditional %d is %v: %v", name, n, wrong, err)
+				}
+			}
+		}
+	}
+}

@@ -95,6 +95,9 @@ func TestNewErrors(t *testing.T) {
 		{"wrong length", "dmala:preconditioner=1", table, []string{"3 slots"}},
 		{"too many slots", "pafs:radius=5", target, []string{"radius 5", "slots, 4"}},
 		{"too large a block", "gibbs-x:block=5", target, []string{"block 5", "slots, 4"}},
+		{"too large a block of a ball", "hamming-ball:block=5", target, []string{"block 5", "slots, 4"}},
+		{"too large a radius", "hamming-ball:block=2,radius=3", target, []string{"radius 3", "slots, 2"}},
+		{"too large a block of the model", "mlm-mh:block=4", table, []string{"block 4", "slots, 3"}},
 		{"too many states", "gibbs-x:block=25", lattice(t, 5, 5), []string{"gibbs-x would evaluate", "smaller blocks"}},
 		{"too large a ball", "hamming-ball:block=25,radius=12", lattice(t, 5, 5),
 			[]string{"hamming-ball would evaluate up to 1.68e+07 states"}}, // half of all 2^25
@@ -141,6 +144,10 @@ func TestNewErrors(t *testing.T) {
 	}
 	if _, err := New("gibbs,gwg", target); err == nil {
 		t.Error("two samplers: no error")
+	}
+	_, err := New("gibbs-x:block=20", lattice(t, 4, 5)) // 2^20 states, the most that there may be
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -365,6 +365,10 @@ func TestSearchRefuses(t *testing.T) {
 		if _, err := NewSearch(laws); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+		drawn, err := Draw(t.Context(), laws, 1, Streams(1, "", 2), nil)
+		if err == nil || drawn != nil {
+			t.Errorf("%s: draws %v, error %v", name, drawn, err)
+		}
 	}
 	broken := &tables{categories: []int{2}, rows: map[string][]float32{"\x00\x00": {float32(math.NaN()), 0}}}
 	search, err := NewSearch([]Law{{Target: broken, Order: []int{0}}})

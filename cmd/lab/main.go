@@ -130,11 +130,7 @@ func newExperiment(s *lab.Study, use string, out, messages io.Writer) *cobra.Com
 // run runs the experiment and prints its report.
 func (e *experiment) run(cmd *cobra.Command) (err error) {
 	if !cmd.Flags().Changed("seed") {
-		seed, err := infill.NewSeed()
-		if err != nil {
-			return err
-		}
-		e.seed = uint64(seed)
+		e.seed = uint64(infill.NewSeed())
 	}
 	o := lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: infill.Version()}
 	var bar *progressbar.ProgressBar

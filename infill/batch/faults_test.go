@@ -215,6 +215,8 @@ func TestDiskFaults(t *testing.T) {
 		"the output":        {at: last, obstacle: output, want: "file exists"},
 		"the rejects": {at: last, obstacle: func(_, out string) string { return rejectsOf(out) },
 			want: "out.csv.rejects.jsonl: directory not empty"},
+		"the receipt": {at: last, obstacle: func(_, out string) string { return receiptOf(out) },
+			want: "out.csv.run.json"},
 		"a part that stays": {at: last, obstacle: inParts(".rejects.part.lock"),
 			want: ".rejects.part.lock: directory not empty", done: true},
 		"no folder": {at: first, spoil: func(in string) error {

@@ -80,10 +80,7 @@ func (f *Fill) layout(input []string, form Form) layout {
 
 // method returns the method of fills where the record has no options of its own.
 func (f *Fill) method() string {
-	request, err := infill.NewRequest("", f.Given)
-	if err != nil {
-		return infill.MethodSearch // settings returns this error
-	}
+	request, _ := infill.NewRequest("", f.Given) // settings returns the error
 	switch request.Method.(type) {
 	case infill.Chains:
 		return infill.MethodChains

@@ -140,18 +140,20 @@ func (f File) unpack(file *os.File, to io.Writer) (io.ReadCloser, error) {
 
 // pack returns a writer to w that compresses if f.packed says so. Closing the
 // writer does not close w.
-func (f File) pack(w io.Writer) (io.WriteCloser, error) {
+func (f File) pack(w io.Writer) io.WriteCloser {
 	switch f.packed {
 	case ".gz":
-		return gzip.NewWriter(w), nil
+		return gzip.NewWriter(w)
 	case ".zst":
-		// With one encoder thread, the bytes depend only on the data.
-		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+		// With one encoder thread, the bytes depend only on the data. Only a wrong
+		// option is an error.
+		packed, _ := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+		return packed
 	}
 	return struct {
 		io.Writer
 		io.Closer
-	}{w, io.NopCloser(nil)}, nil
+	}{w, io.NopCloser(nil)}
 }
 
 const bufferSize = 1 << 18 // bytes of a buffer for reading or writing

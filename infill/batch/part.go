@@ -387,10 +387,7 @@ func create(path string, f File, write func(io.Writer) error) error {
 		return err
 	}
 	buffer := bufio.NewWriterSize(file, bufferSize)
-	packed, err := f.pack(buffer)
-	if err != nil {
-		return errors.Join(err, file.Close())
-	}
+	packed := f.pack(buffer)
 	return errors.Join(write(packed), packed.Close(), buffer.Flush(), file.Sync(), file.Close())
 }
 
@@ -404,11 +401,8 @@ type rejected struct {
 // of rejected records.
 func areRejects(path string) bool {
 	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
 	if err != nil {
-		return false
+		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer file.Close()
 	var r rejected

@@ -105,6 +105,7 @@ func askedBy(t *testing.T, o serve.Options, model string) map[string]func() (str
 		"chains' events": posted("/v1/fill", chains, "Accept", "text/event-stream"),
 		"score":          posted("/v1/score", score),
 		"masks":          posted("/models/"+model, masks),
+		"gaps":           posted("/v1/gaps", fmt.Sprintf(`{"text":"the [cat] sat","options":2,"model":%q}`, model)),
 		"a line's fill":  piped("/v1/fill", fill),
 		"a line's score": piped("/v1/score", score),
 		"a line's masks": piped("/models/"+model, masks),

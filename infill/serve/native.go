@@ -215,10 +215,6 @@ func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 	if err != nil {
 		return p, 0, err
 	}
-	seed, err := infill.NewSeed()
-	if err != nil {
-		return p, 0, err
-	}
 	record, err := infill.ReadRecord(q.fields, "template")
 	var option *infill.OptionError
 	switch {
@@ -235,7 +231,7 @@ func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 	}
 	_, given := infill.Last(record.Given, "seed")
 	if !given {
-		r.Seed = seed
+		r.Seed = infill.NewSeed()
 	}
 	p.id = record.ID
 	p.filler = f

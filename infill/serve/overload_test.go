@@ -163,6 +163,47 @@ func TestPlacesForSmall(t *testing.T) {
 	}
 }
 
+// TestNoPlace: a small request waits while others have all places, and is
+// refused if it waits too long. The next one finds a place again.
+func TestNoPlace(t *testing.T) {
+	release := make(chan struct{})
+	f, slow := newFaulty(t, func() error { <-release; return nil })
+	slow.failAt.Store(1)
+	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o.Limits.Requests, o.Limits.Queue = 1, 1
+	o.Limits.Wait = 100 * time.Millisecond
+	url := started(t, o)
+	small := map[string]string{"/v1/fill": `{"template": "the [MASK] sat"}`, "/v1/score": `{"texts": "the cat sat"}`,
+		"/v1/gaps": `{"text": "the [cat] sat"}`, "/": `{"inputs": "the [MASK] sat"}`}
+	var group sync.WaitGroup
+	group.Go(func() { // has the place until its call of the model ends
+		code, text := ask(t, url+"/v1/fill", small["/v1/fill"])
+		if code != 200 {
+			t.Errorf("the first request: %d %s", code, text)
+		}
+	})
+	for slow.calls.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for path, body := range small {
+		code, text := ask(t, url+path, body)
+		if code != 429 || !strings.Contains(text, "the request waited 100ms for its turn: try again later") {
+			t.Errorf("%s without a place: %d %s", path, code, text)
+		}
+	}
+	if calls := slow.calls.Load(); calls != 1 {
+		t.Errorf("%d calls of the model without a place", calls-1)
+	}
+	close(release)
+	group.Wait()
+	for path, body := range small {
+		code, text := ask(t, url+path, body)
+		if code != 200 {
+			t.Errorf("%s with a place: %d %s", path, code, text)
+		}
+	}
+}
+
 // TestPlaceIsLeft: a request that needs more rows than its kind does as a rule
 // leaves its place, and waits for a turn as if it had been known.
 func TestPlaceIsLeft(t *testing.T) {

@@ -357,6 +357,19 @@ func TestRefusals(t *testing.T) {
 		{"/v1/score", `{"texts": "a", "model": 5}`, "model: expected a text", 422},
 		{"/v1/score", `{"texts": "a"} {}`, "the request is not JSON: invalid character '{' after top-level value", 400},
 		{"/v1/gaps", `{"text": "a word", "below": 1e999}`, "below: expected a number", 422},
+		{"/v1/gaps", `{"text": "the [word]", "model": "other"}`, `no model "other"`, 404},
+		{"/v1/gaps", `{"text": "the [word] [MASK]"}`, "blank", 422},
+		{"/v1/gaps", `{"text": "the [word] [SEP]"}`, "[SEP]", 422},
+		{"/v1/gaps", `{"text": "the word"}`, "which words become gaps?", 422},
+		{"/v1/gaps", `{"text": "the [word]", "below": 1.5}`, "below: 1.5 is not a probability above 0", 422},
+		{"/v1/gaps", `{"text": "the [word]", "options": 11}`, "options: 11 is not a number of answers from 2 to 10", 422},
+		{"/v1/gaps", `{"text": "the [word]", "options": 1}`, "options: expected a whole number of 2 or more", 422},
+		{"/v1/gaps", `{"text": "the [word]", "pos": "nouns"}`, "pos", 422},
+		{"/v1/gaps", `{"text": "the [word]", "words": []}`, "words: the list is empty", 422},
+		{"/v1/score", `{"texts": "a word", "model": "other"}`, `no model "other"`, 404},
+		{"/v1/fill", `{"template": "a [MASK]", "model": "other"}`, `no model "other"`, 404},
+		{"/v1/fill", `{"template": "a [MASK]", "temperature": 2}`, "temperature: ", 422},
+		{"/v1/fill", `{"template": "a [MASK] [MASK]", "samples": 2, "budget": "61s"}`, "a budget of 61s", 422},
 		{"/v1/gaps", `{"text": "a word"`, "the request is not JSON: unexpected end of JSON input", 400},
 		{"/v1/fill", `[{"template": "a [MASK]"}, {"template": "a [MASK]", "top": 5, "top": 6}]`, `two keys "top"`, 422},
 		{"/v1/fill", `{"template": "a [MASK]", "model": 5}`, `"model" is not a string`, 422},
@@ -436,12 +449,54 @@ func TestPipeLines(t *testing.T) {
 		`{"id": 1, "path": "/health", "method": "GET"}`:              `{"id":1,"status":200,"body":{"at_work":0,"waiting":0}}`,
 		`{"id": 1, "path": "/health", "method": "PUT"}`:              `{"id":1,"status":422,"body":{"error":"method: it is not one of GET, POST"}}`,
 		`{"id": 1, "path": "/", "body": {`:                           `{"id":null,"status":400,"body":{"error":"the line is not JSON: `,
-		`[1]`:                                                        `{"id":null,"status":400,"body":{"error":"the line is not a JSON object: `,
+		`{"id": 1, "path": "/%zz", "body": {}}`:                      `{"id":1,"status":400,"body":{"error":"the line is no request: `,
+		`{"id": 1, "path": "/a\u007f", "body": {}}`:                  `{"id":1,"status":400,"body":{"error":"the line is no request: `,
+		`[1]`: `{"id":null,"status":400,"body":{"error":"the line is not a JSON object: `,
 	} {
 		var out strings.Builder
 		err := s.Pipe(t.Context(), strings.NewReader(line), &out)
 		if err != nil || !strings.HasPrefix(out.String(), want) || goNames.MatchString(out.String()) {
 			t.Errorf("%s: %v %s, want %s", line, err, out.String(), want)
+		}
+	}
+}
+
+// TestGaps: an exercise is that of the request's options, and its tokens are
+// bounded by the model rows that they may need.
+func TestGaps(t *testing.T) {
+	const text = `{"text": "he had [told] me", "options": 3, "seed": 4, "clear": false, "model": null}`
+	// The text has 8 tokens: [CLS], 4 words, 2 brackets and [SEP].
+	url := start(t, func(o *serve.Options) { o.Limits.Rows = 16 })
+	code, answer := ask(t, url+"/v1/gaps", text)
+	e := decode[infill.Exercise](t, answer)
+	if code != 200 || e.Text != "he had told me" || len(e.Gaps) != 1 || e.Gaps[0].Key != "told" ||
+		!slices.Contains(e.Gaps[0].Options, "told") || len(e.Gaps[0].Options) > 3 ||
+		!strings.Contains(e.Signature, "|options:3|below:0.01|seed:4|") {
+		t.Errorf("%d %s", code, answer)
+	}
+	url = start(t, func(o *serve.Options) { o.Limits.Rows = 15 })
+	code, answer = ask(t, url+"/v1/gaps", text)
+	if code != 422 || !strings.Contains(answer, "8 tokens may need 16 model rows, and this server takes 15") {
+		t.Errorf("%d %s", code, answer)
+	}
+}
+
+// TestWrongOptions: a server with wrong options does not start, by any door.
+func TestWrongOptions(t *testing.T) {
+	for want, change := range map[string]func(o *serve.Options){
+		`the default model "other" is not among those served: ` + name: func(o *serve.Options) { o.Default = "other" },
+		"max-rows: the bound is too small for any request: give 1":     func(o *serve.Options) { o.Limits.Rows = 0 },
+		"the origin: ": func(o *serve.Options) { o.Origin = "nowhere" },
+	} {
+		o := options(t)
+		change(&o)
+		s, err := serve.New(o)
+		if s != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		agents, err := serve.Tools(o)
+		if agents != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("tools: error %v, want %q", err, want)
 		}
 	}
 }
@@ -884,6 +939,19 @@ func TestTools(t *testing.T) {
 		map[string]any{"template": "he had [MASK] me", "seed": 5, "id": "a", "samples": 2}); failed ||
 		!strings.Contains(text, `"seed":5`) || !strings.Contains(text, `"id":"a"`) {
 		t.Errorf("options or the id are not read: %s", text)
+	}
+	for tool, arguments := range map[string]string{"fill": `{"template": "a [MASK]", "template": "b [MASK]"}`,
+		"score": `{"texts": "a", "texts": "b"}`} {
+		text, failed := call(tool, json.RawMessage(arguments))
+		if !failed || !strings.Contains(text, "the request has two keys") {
+			t.Errorf("%s takes a key twice: %s", tool, text)
+		}
+	}
+	for tool, want := range map[string]string{"fill": "template", "score": "texts"} {
+		text, failed := call(tool, nil)
+		if !failed || !strings.Contains(text, want) {
+			t.Errorf("%s without arguments: %s", tool, text)
+		}
 	}
 	for tool, arguments := range map[string]string{"fill": `{"template": "a [MASK]", "ban": ["\ud83d"]}`,
 		"score": `{"texts": ["a \ud83d b"]}`} {

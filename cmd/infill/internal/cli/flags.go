@@ -343,17 +343,12 @@ func OptionUsages(cmd *cobra.Command) (options, others string) {
 }
 
 // DrawSeed adds a random seed if the user did not give --seed.
-func DrawSeed(given *[]infill.Given) error {
-	if _, ok := infill.Last(*given, "seed"); ok {
-		return nil
+func DrawSeed(given *[]infill.Given) {
+	_, ok := infill.Last(*given, "seed")
+	if ok {
+		return
 	}
-	seed, err := infill.NewSeed()
-	if err != nil {
-		return err
-	}
-	g, err := infill.MustFind("seed").Given(fmt.Sprint(seed))
-	*given = append(*given, g)
-	return err
+	*given = append(*given, infill.MustGive("seed", fmt.Sprint(infill.NewSeed())))
 }
 
 // Texts converts values, of a type such as infill.Sampler, to strings.

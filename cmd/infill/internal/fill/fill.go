@@ -41,11 +41,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Short: "Fill the blanks of a text, several of them jointly, with a masked language model",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := cli.DrawSeed(&c.given)
-			if err != nil {
-				return err
-			}
-			err = c.validate(args)
+			cli.DrawSeed(&c.given)
+			err := c.validate(args)
 			if err != nil {
 				return err
 			}

@@ -41,11 +41,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		Short: "Write a text and choose its fills on a screen",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := cli.DrawSeed(&o.config.Given)
-			if err != nil {
-				return err
-			}
-			err = o.take(args)
+			cli.DrawSeed(&o.config.Given)
+			err := o.take(args)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,493 @@
+package batch
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"infill/infill"
+	"infill/internal/object"
+)
+
+// tableOf reads a table: for each line, the cells by their columns.
+func tableOf(t *testing.T, text string) (header []string, lines []map[string]string) {
+	t.Helper()
+	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%q: %v", text, err)
+	}
+	for _, cells := range all[1:] {
+		line := map[string]string{}
+		for i, cell := range cells {
+			line[all[0][i]] = cell
+		}
+		lines = append(lines, line)
+	}
+	return all[0], lines
+}
+
+// objectsOf reads JSON lines.
+func objectsOf(t *testing.T, text string) (list []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		one := map[string]any{}
+		err := json.Unmarshal([]byte(line), &one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// job writes the input of a job that a fake model does in another form.
+func job(t *testing.T, in, content, out string, work func(f *infill.Filler) work) Job {
+	t.Helper()
+	f, _ := newFake(t, 0)
+	dir := t.TempDir()
+	return Job{Input: File{Path: put(t, dir, in, content)}, Output: File{Path: filepath.Join(dir, out)}, Work: work(f)}
+}
+
+const templates = `{"template":"the [MASK] sat","top":2,"note":"x"}` + "\n" +
+	`{"template":"the [MASK] [MASK] on the mat","top":1,"probability":7}` + "\n"
+
+func fills(given ...string) func(f *infill.Filler) work {
+	return func(f *infill.Filler) work { return &Fill{Filler: f, Key: "template", Given: give(given...)} }
+}
+
+// TestFillForms: the same fills stand in tables, lines of JSON and plain text.
+func TestFillForms(t *testing.T) {
+	asJSON := job(t, "in.jsonl", templates, "out.jsonl", fills())
+	must(t, asJSON)
+	results := objectsOf(t, get(t, asJSON.Output.Path))
+	if len(results) != 2 || results[0]["note"] != "x" || results[1]["probability"] != 7.0 {
+		t.Fatalf("%v", results)
+	}
+	asTable := job(t, "in.jsonl", templates, "out.csv", fills())
+	must(t, asTable)
+	header, lines := tableOf(t, get(t, asTable.Output.Path))
+	begin := []string{"rank", "text", "blank_1", "blank_2", "entropy_1", "entropy_2"}
+	if !slices.Equal(header[:len(begin)], begin) || slices.Contains(header, "count") ||
+		!slices.Contains(header, "proven") {
+		t.Errorf("columns %q", header)
+	}
+	asText := job(t, "in.txt", "the [MASK] sat\nthe [MASK] [MASK] on the mat\n", "out.txt", fills("top=1"))
+	must(t, asText)
+	texts := strings.Split(get(t, asText.Output.Path), "\n")
+	n := 0
+	for i, result := range results {
+		for j, fill := range result["fills"].([]any) {
+			fill := fill.(map[string]any)
+			line := lines[n]
+			n++
+			words := fill["values"].([]any)
+			if line["text"] != fill["text"] || line["rank"] != []string{"1", "2"}[j] || line["blank_1"] != words[0] ||
+				line["template"] != result["template"] || line["seed"] != "" || line["entropy_1"] == "" {
+				t.Errorf("%v, want %v", line, fill)
+			}
+			second := ""
+			if len(words) > 1 {
+				second = words[1].(string)
+			}
+			if line["blank_2"] != second || (line["entropy_2"] == "") != (second == "") {
+				t.Errorf("%v, want a second blank %q", line, second)
+			}
+			if j == 0 && texts[i] != fill["text"] {
+				t.Errorf("%q, want %q", texts[i], fill["text"])
+			}
+		}
+	}
+	if n != len(lines) || len(texts) != 3 || lines[0]["note"] != "x" || lines[2]["input_probability"] != "7" {
+		t.Errorf("%d fills, %d lines: %v", n, len(lines), lines)
+	}
+}
+
+// TestColumnsOfMethods: a table has the columns of the methods of its records.
+func TestColumnsOfMethods(t *testing.T) {
+	for _, test := range []struct {
+		given       []string
+		content     string
+		has, hasNot []string
+		lines       int
+	}{
+		{nil, `{"template":"the [MASK] sat","top":1}`, []string{"probability", "proven"}, []string{"count", "seed"}, 1},
+		{[]string{"samples=2", "seed=1", "rank=final"}, `{"template":"the [MASK] sat"}`, []string{"probability", "count",
+			"seed"}, []string{"proven", "split_r_hat"}, 2},
+		{[]string{"sampler=gibbs", "samples=2", "steps=4", "seed=1", "rank=final"}, `{"template":"the [MASK] sat"}`,
+			[]string{"count", "split_r_hat", "final_count", "seed"}, []string{"probability", "proven"}, 2},
+		{nil, `{"template":"the [MASK] sat","top":1}` + "\n" +
+			`{"template":"the [MASK] sat","top":1,"sampler":"gibbs","steps":4,"samples":2}`,
+			[]string{"probability", "proven", "count", "split_r_hat"}, nil, 2},
+		{[]string{"samples=2"}, "", []string{"probability", "count"}, []string{"proven", "blank_1"}, 0},
+		{[]string{"sampler=gibbs"}, "", []string{"split_r_hat"}, []string{"proven", "probability"}, 0},
+		{nil, "", []string{"proven"}, []string{"count"}, 0},
+	} {
+		j := job(t, "in.jsonl", test.content, "out.csv", fills(test.given...))
+		must(t, j)
+		header, lines := tableOf(t, get(t, j.Output.Path))
+		for _, name := range test.has {
+			if !slices.Contains(header, name) {
+				t.Errorf("%q, %s: no column %s in %q", test.given, test.content, name, header)
+			}
+		}
+		for _, name := range test.hasNot {
+			if slices.Contains(header, name) {
+				t.Errorf("%q, %s: a column %s in %q", test.given, test.content, name, header)
+			}
+		}
+		if len(lines) != test.lines {
+			t.Errorf("%q, %s: %d lines", test.given, test.content, len(lines))
+		}
+	}
+}
+
+// TestFillRejects: a record that is at fault is rejected, and the others are
+// filled. The reason tells how to pass on a column that is at fault.
+func TestFillRejects(t *testing.T) {
+	const good = `{"template":"the [MASK] sat"}` + "\n"
+	for record, want := range map[string]string{
+		`{"text":"the [MASK] sat"}`:                                                `no \"template\"`,
+		`{"template":7}`:                                                           `template`,
+		`{"template":"the cat"}`:                                                   "no blank",
+		`{"template":"the [MASK] sat","top":"x"}`:                                  `\"top\": \"x\" is not a whole number from 1`,
+		`{"template":"the [MASK] sat","temperature":2}`:                            `\"temperature\": `,
+		`{"template":"the [MASK] sat","slots":"2=cat"}`:                            `\"slots\": there is no blank 2`,
+		`{"template":"the [MASK] sat","slot":"2=cat"}`:                             `\"slot\": there is no blank 2`,
+		`{"template":"the [MASK] sat","initial":"fill:cat,dog","sampler":"gibbs"}`: `\"initial\": 2 fills given`,
+		`{"template":"the [MASK=x] sat on the [MASK=x]","sampler":"gibbs"}`:        `\"sampler\": `,
+	} {
+		j := job(t, "in.jsonl", good+record+"\n"+good, "out.jsonl", fills())
+		s := must(t, j)
+		rejects := get(t, rejectsOf(j.Output.Path))
+		if s.Rejected != 1 || s.Records != 3 || len(objectsOf(t, get(t, j.Output.Path))) != 2 ||
+			!strings.HasPrefix(rejects, `{"line":2,"error":"`) || !strings.Contains(rejects, want) {
+			t.Errorf("%s: %+v, rejects %s, want %s", record, s, rejects, want)
+		}
+		advice := strings.Contains(rejects, " passes the column on as it is")
+		if advice != strings.HasPrefix(want, `\"`) || advice != (len(s.Options) == 1) {
+			t.Errorf("%s: %+v, rejects %s", record, s, rejects)
+		}
+	}
+}
+
+// TestFillKeep: a column that is kept is no option, and one that is not there
+// cannot be kept.
+func TestFillKeep(t *testing.T) {
+	keep := func(names ...string) func(f *infill.Filler) work {
+		return func(f *infill.Filler) work { return &Fill{Filler: f, Key: "template", Keep: names} }
+	}
+	const content = `{"template":"the [MASK] sat","top":"x","rank":3}`
+	j := job(t, "in.jsonl", content, "out.jsonl", keep("top"))
+	s := must(t, j)
+	row := objectsOf(t, get(t, j.Output.Path))
+	if s.Rejected != 0 || row[0]["top"] != "x" || row[0]["rank"] != 3.0 {
+		t.Errorf("%+v, %v", s, row)
+	}
+	refused(t, job(t, "in.jsonl", content, "out.jsonl", keep("top", "tops")),
+		`keep: the input has no column "tops": its columns are "template", "top", "rank"`)
+}
+
+// TestOptionsOfRuns: options that do not go together are an error of the run.
+func TestOptionsOfRuns(t *testing.T) {
+	const content = `{"template":"the [MASK] sat","text":"the cat sat"}`
+	refused(t, job(t, "in.jsonl", content, "out.jsonl", fills("temperature=2")), "temperature: ")
+	refused(t, job(t, "in.jsonl", content, "out.csv", fills("sampler=gibbs", "budget=2s")), "budget: ")
+	for _, test := range []struct {
+		change func(a *Augment)
+		want   string // "" if it is right
+	}{
+		{func(a *Augment) {}, ""},
+		{func(a *Augment) { a.Variants = 0 }, "variants: 0 is not a whole number of 1 or more"},
+		{func(a *Augment) { a.Rate = 0 }, "rate: 0 is not a number above 0 and at most 1"},
+		{func(a *Augment) { a.Rate = 1 }, ""},
+		{func(a *Augment) { a.Rate = 1.01 }, "rate: 1.01 is not a number above 0 and at most 1"},
+		{func(a *Augment) { a.Rate = math.NaN() }, "rate: NaN is not a number above 0 and at most 1"},
+		{func(a *Augment) { a.Blanks = -1 }, "blanks: -1 is not a whole number of 0 or more"},
+		{func(a *Augment) { a.Protect = []string{"cat", ""} }, "protect: one of the texts is empty, or no UTF-8"},
+		{func(a *Augment) { a.Protect = []string{"\xff"} }, "protect: one of the texts is empty, or no UTF-8"},
+		{func(a *Augment) { a.Given = give("steps=3") }, "steps: "},
+		{func(a *Augment) { a.Given = give("sampler=gibbs", "order=r2l") }, "order: "},
+	} {
+		a := &Augment{Variants: 1, Rate: 0.4, Context: "none", Key: "text"}
+		test.change(a)
+		err := a.Check()
+		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want %q", a, err, test.want)
+		}
+		if a.Given == nil {
+			continue
+		}
+		refused(t, job(t, "in.jsonl", content, "out.jsonl", func(f *infill.Filler) work { a.Filler = f; return a }),
+			test.want)
+	}
+}
+
+func variants(change func(a *Augment)) func(f *infill.Filler) work {
+	return func(f *infill.Filler) work {
+		a := &Augment{Filler: f, Key: "text", Variants: 2, Rate: 0.5, Context: "none", Given: give("seed=1")}
+		change(a)
+		return a
+	}
+}
+
+// TestAugmentForms: the same variants stand in tables, lines of JSON and plain
+// text, beside the columns of their record.
+func TestAugmentForms(t *testing.T) {
+	const records = `{"label":"x","text":"the old cat sat on the mat","variant":"mine"}` + "\n"
+	with := variants(func(a *Augment) { a.WithOriginal = true })
+	asJSON := job(t, "in.jsonl", records, "out.jsonl", with)
+	s := must(t, asJSON)
+	list := objectsOf(t, get(t, asJSON.Output.Path))
+	asTable := job(t, "in.jsonl", records, "out.csv", with)
+	must(t, asTable)
+	header, lines := tableOf(t, get(t, asTable.Output.Path))
+	want := []string{"label", "text", "input_variant", "variant", "original", "masked", "fills", "log_likelihood"}
+	if !slices.Equal(header, want) || len(lines) != 3 || len(list) != 3 || s.Missing != 0 {
+		t.Fatalf("%q, %v, %+v", header, lines, s)
+	}
+	asText := job(t, "in.txt", "the old cat sat on the mat\n", "out.txt", with)
+	must(t, asText)
+	texts := strings.Split(get(t, asText.Output.Path), "\n")
+	for i, v := range list {
+		line := lines[i]
+		if v["text"] != line["text"] || v["text"] != texts[i] || line["variant"] != []string{"0", "1", "2"}[i] ||
+			v["variant"] != float64(i) || line["label"] != "x" || v["label"] != "x" || v["input_variant"] != "mine" ||
+			line["input_variant"] != "mine" || v["original"] != "the old cat sat on the mat" {
+			t.Errorf("%v and %v and %q", v, line, texts[i])
+		}
+		masked := v["masked"].([]any)
+		// Half of 7 words are 4, by the usual rule for a half.
+		if words := 4; i > 0 && len(masked) != words || i == 0 && (len(masked) != 0 || v["text"] != v["original"]) {
+			t.Errorf("variant %d: %q masked", i, masked)
+		}
+	}
+}
+
+// TestAugmentRejects: a record of which no variant can be made is rejected, and
+// the reason says why. Variants that are missing are counted.
+func TestAugmentRejects(t *testing.T) {
+	for _, test := range []struct {
+		record  string
+		change  func(a *Augment)
+		want    string
+		missing int64
+	}{
+		{`{"label":"x"}`, func(a *Augment) {}, `no \"text\"`, 0},
+		{`{"text":7}`, func(a *Augment) {}, `text`, 0},
+		{`{"text":"1 2"}`, func(a *Augment) {}, "no word that may be masked", 0},
+		{`{"text":"the cat"}`, func(a *Augment) { a.Blanks = 9 }, "too few words to mask 2 of them", 0},
+		{`{"text":"the cat [SEP] sat"}`, func(a *Augment) {}, "[SEP]", 0},
+		{`{"text":"the cat ___ sat"}`, func(a *Augment) { a.Given = give("blank=___") },
+			"the text holds a blank itself: fill it with infill run first", 0},
+		{`{"text":"the cat sat"}`, func(a *Augment) {
+			a.Given = give("slot=cat", "seed=1")
+			a.Protect = []string{"the", "sat"}
+			a.Distinct = true
+		}, "no variant: none of 16 draws kept to the rules", 0},
+		{`{"text":"the cat sat"}`, func(a *Augment) {
+			a.Given = give("slot=cat,dog", "seed=1")
+			a.Protect = []string{"the", "sat"}
+			a.Distinct = true
+			a.Variants = 4
+		}, "", 3},
+		{`{"text":"the cat sat"}`, func(a *Augment) {
+			a.Given = give("slot=cat,dog", "seed=1")
+			a.Protect = []string{"the", "sat"}
+			a.Variants = 4
+		}, "", 0},
+	} {
+		j := job(t, "in.jsonl", test.record, "out.jsonl", variants(test.change))
+		s := must(t, j)
+		if test.want == "" {
+			if s.Rejected != 0 || s.Missing != test.missing {
+				t.Errorf("%s: %+v", test.record, s)
+			}
+			continue
+		}
+		if s.Rejected != 1 {
+			t.Errorf("%s: %+v, %s", test.record, s, get(t, j.Output.Path))
+			continue
+		}
+		if rejects := get(t, rejectsOf(j.Output.Path)); !strings.Contains(rejects, test.want) {
+			t.Errorf("%s: rejects %s, want %s", test.record, rejects, test.want)
+		}
+	}
+}
+
+// TestAugmentEmpty: a table of no records has the columns of variants.
+func TestAugmentEmpty(t *testing.T) {
+	j := job(t, "in.jsonl", "", "out.csv", variants(func(*Augment) {}))
+	must(t, j)
+	want := "text,variant,original,masked,fills,log_likelihood\n"
+	if got := get(t, j.Output.Path); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestRecords: all records of a file have a text in every column, or say why not.
+func TestRecords(t *testing.T) {
+	dir := t.TempDir()
+	path := put(t, dir, "in.csv", "a,b\n1,2\n3\n,\n")
+	list, err := Records(File{Path: path}, "a", "b")
+	if err != nil || len(list) != 3 || list[0].Err != nil || list[1].Err == nil || !list[2].Blank {
+		t.Errorf("%+v, error %v", list, err)
+	}
+	for _, columns := range [][]string{{"c"}, {"a", "c"}} {
+		list, err = Records(File{Path: path}, columns...)
+		var column *ColumnError
+		if list != nil || !errors.As(err, &column) || !strings.Contains(err.Error(), `has no column "c"`) {
+			t.Errorf("%q: %+v, error %v", columns, list, err)
+		}
+	}
+	list, err = Records(File{Path: path + ".none.csv"}, "a")
+	var column *ColumnError
+	if list != nil || err == nil || errors.As(err, &column) {
+		t.Errorf("no file: %+v, error %v", list, err)
+	}
+	list, err = Records(File{Path: put(t, dir, "broken.csv", "a\n1\n\"2\n")}, "a")
+	if list != nil || err == nil || !strings.Contains(err.Error(), "line 3 is not CSV") {
+		t.Errorf("a broken table: %+v, error %v", list, err)
+	}
+	list, err = Records(File{Path: put(t, dir, "in.jsonl", `{"a":"x"}`+"\n"+`{"b":"y"}`+"\n")}, "a")
+	if err != nil || len(list) != 2 || list[0].Err != nil || list[1].Err == nil {
+		t.Errorf("lines: %+v, error %v", list, err)
+	}
+}
+
+// TestOpen: a file is read as its name says, and one that is not there, or is
+// not what its name says, is an error.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"a.txt": "text", "a.txt.gz": packed(t, "a.gz", "text"), "a": "text"} {
+		file, err := Open(put(t, dir, name, content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := io.ReadAll(file)
+		if err != nil || string(read) != "text" {
+			t.Errorf("%s: %q, error %v", name, read, err)
+		}
+		file.Close()
+	}
+	for name, want := range map[string]string{"none.txt": "no such file", "b.gz": "the file is no gzip"} {
+		if name == "b.gz" {
+			put(t, dir, name, "text")
+		}
+		file, err := Open(filepath.Join(dir, name))
+		if file != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	if form, err := FormOf("x.tsv.gz"); form != formTSV || err != nil || IsFile("x.dat") || !IsFile("x.txt") {
+		t.Errorf("%q, error %v", form, err)
+	}
+}
+
+// TestTable: a result as a table has its fills, and one that is no JSON is an
+// error.
+func TestTable(t *testing.T) {
+	f, _ := newFake(t, 0)
+	result, err := f.Fill(t.Context(), infill.Request{Template: "the [MASK] [MASK]", Top: 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := Table(result)
+	if err != nil || len(lines) != 2 {
+		t.Fatalf("%v, error %v", lines, err)
+	}
+	for i, line := range lines {
+		fill := result.Fills[i]
+		for key, want := range map[string]string{"text": fill.Text, "blank_1": fill.Values[0], "blank_2": fill.Values[1],
+			"template": "the [MASK] [MASK]"} {
+			if got := object.Plain(line.Get(key)); got != want {
+				t.Errorf("%s of %d: %q, want %q", key, i, got, want)
+			}
+		}
+		for _, key := range []string{"entropy_1", "entropy_2"} {
+			if object.Plain(line.Get(key)) == "" {
+				t.Errorf("line %d has no %s", i, key)
+			}
+		}
+	}
+	result.Fills[0].LogLikelihood = math.NaN()
+	lines, err = Table(result)
+	if err == nil || lines != nil {
+		t.Errorf("NaN: %v", lines)
+	}
+}
+
+// TestDamagedRun: files of a run that somebody changed are an error of whatever
+// reads them, and nothing is lost.
+func TestDamagedRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		path     func(out string) string
+		old, new string // in the file; "" for all of it
+		there    bool   // whether the output is
+		want     string
+	}{
+		"a receipt":            {receiptOf, "", "{", true, "out.csv.run.json"},
+		"no output, a receipt": {receiptOf, "", "{", false, "out.csv.run.json"},
+		"a foreign receipt": {receiptOf, "", `{"signature":""}`, true,
+			"out.csv.run.json would be replaced, and no run has written it: choose another output"},
+		"a part of a run that is done": {func(out string) string { return pathOf(out, Shard{1, 1}) }, "", "{}\n", true,
+			"line 1 is no line of a run of this version of infill"},
+		"another form": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"form":"csv"`, `"form":"pdf"`,
+			false, "its name does not tell the form of the output"},
+		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":{`, `"copied":[],"x":{`,
+			false, "the line is not a JSON object"},
+		"a receipt that is a folder": {receiptOf, "", "", false, "out.csv.run.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			j := Job{Input: File{Path: put(t, dir, "in.csv", "text,n\na,1\nb,2\n")},
+				Output: File{Path: filepath.Join(dir, "out.csv"), Form: formCSV}, Work: &shout{}, Shard: Shard{1, 1}}
+			must(t, j)
+			_, err := Merge(t.Context(), j.Output.Path, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := get(t, j.Output.Path)
+			path := c.path(j.Output.Path)
+			before := get(t, path)
+			changed := strings.ReplaceAll(before, c.old, c.new)
+			if c.old == "" {
+				changed = c.new
+			}
+			if changed == before {
+				t.Fatal("nothing is changed")
+			}
+			if changed == "" {
+				err = errors.Join(os.Remove(path), os.Mkdir(path, 0o777), os.WriteFile(path+"/x", nil, 0o666))
+				if err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				put(t, "", path, changed)
+			}
+			if !c.there {
+				os.Remove(j.Output.Path)
+			}
+			_, err = Merge(t.Context(), j.Output.Path, true)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if path == receiptOf(j.Output.Path) {
+				j.Resume = true
+				refused(t, j, c.want)
+			}
+			os.RemoveAll(path)
+			put(t, "", path, before)
+			s, err := Merge(t.Context(), j.Output.Path, true)
+			if err != nil || s.Records != 2 && !s.Done || get(t, j.Output.Path) != want {
+				t.Errorf("mended: %+v, error %v", s, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,100 @@
+package infill
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRather: a warning names what the model would rather put into a blank, if
+// the option fill alone keeps it out, and how to take it.
+func TestRather(t *testing.T) {
+	for _, test := range []struct {
+		name, template string
+		p              map[string]float64 // the others share the rest
+		o              asked
+		want           string // "" for no warning
+	}{
+		{"a sign", "the [MASK]", map[string]float64{".": 0.6}, asked{},
+			`the model would rather put "." here (60 %): end the sentence, or --fill tokens`},
+		{"of two blanks", "the [MASK] [MASK]", map[string]float64{".": 0.6}, asked{}, `rather put "." in blank 2 (60 %)`},
+		{"a half and more is taken", "the [MASK]", map[string]float64{".": 0.45, "cat": 0.54}, asked{}, ""},
+		{"a little less", "the [MASK]", map[string]float64{".": 0.55, "cat": 0.44}, asked{}, `rather put "."`},
+		{"a tenth", "the [MASK]", map[string]float64{".": 0.1001, "[PAD]": 0.09, "[UNK]": 0.09, "[CLS]": 0.09,
+			"[SEP]": 0.09, "[MASK]": 0.09, "[unused0]": 0.09, "##seen": 0.09, "##known": 0.09}, asked{}, `rather put "."`},
+		{"less than a tenth", "the [MASK]", map[string]float64{".": 0.0999, "[PAD]": 0.09, "[UNK]": 0.09, "[CLS]": 0.09,
+			"[SEP]": 0.09, "[MASK]": 0.09, "[unused0]": 0.09, "##seen": 0.09, "##known": 0.09}, asked{}, ""},
+		{"the likeliest, last", "the [MASK]", map[string]float64{".": 0.35, "##seen": 0.3}, asked{}, `rather put "."`},
+		{"the likeliest, first", "the [MASK]", map[string]float64{".": 0.3, "##seen": 0.35}, asked{},
+			`rather put "##seen" here (35 %): write the blank onto the word that it goes on with, or --fill any`},
+		{"equal ones", "the [MASK]", map[string]float64{".": 0.3, "##seen": 0.3}, asked{}, `rather put "##seen"`},
+		{"a word behind letters", "un[MASK] sat", map[string]float64{"cat": 0.6}, asked{},
+			`rather put "cat" here (60 %): write a blank after the word on its left, or --fill any`},
+		{"signs are taken", "the [MASK]", map[string]float64{".": 0.6}, asked{Fill: FillTokens}, ""},
+		{"all is taken", "the [MASK]", map[string]float64{"##seen": 0.6}, asked{Fill: FillAny}, ""},
+		{"a banned word", "the [MASK]", map[string]float64{"cat": 0.6}, asked{Ban: Words{"cat"}}, ""},
+		{"a list", "the [MASK]", map[string]float64{".": 0.6}, asked{Slots: Lists{1: {"cat", "dog"}}}, ""},
+		{"a pattern", "the [MASK~.a.]", map[string]float64{".": 0.6}, asked{}, ""},
+	} {
+		f, model := newFake(t)
+		model.Bond = 0
+		rest := 1.0
+		for _, p := range test.p {
+			rest -= p
+		}
+		words := fakeWords()
+		model.Weight = func(token int) float64 {
+			p, given := test.p[words[token]]
+			if !given {
+				p = rest / float64(len(words)-len(test.p))
+			}
+			return math.Log(p)
+		}
+		o := test.o
+		o.Top = 1
+		got := strings.Join(slices.DeleteFunc(fill(t, f, test.template, o).Warnings,
+			func(w string) bool { return !strings.Contains(w, "rather") }), "\n")
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestBesideBlanks: a blank that touches letters is told how to become a whole
+// word.
+func TestBesideBlanks(t *testing.T) {
+	f, _ := newFake(t)
+	for _, test := range []struct{ template, want string }{
+		{"the [MASK]seen sat", `"[MASK]seen" is read as a word with the text "seen" behind it: [MASK~.*seen] asks for one`},
+		{"the un[MASK]seen sat", `"un[MASK]seen" is read as a word with the text "seen" behind it: [MASK~un.*seen] asks`},
+		{"the s[MASK] on", `"s[MASK]" takes only pieces that go on with "s": [MASK~s.*] takes the words that the ` +
+			`vocabulary has as one piece (2)`}, // sat and seen
+		{"the un[MASK] on", ""}, // no other word begins so
+		{"the [MASK] on", ""},
+		{"the [MASK]. on", ""},
+		{"the [MASK~.*n]", ""},
+	} {
+		got := strings.Join(slices.DeleteFunc(fill(t, f, test.template, asked{Top: 1}).Warnings,
+			func(w string) bool { return !strings.HasPrefix(w, `"`) }), "\n")
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.template, got, test.want)
+		}
+	}
+}
+
+// TestStuckWarmUp: chains of which all steps are warm-up are not told that no
+// slot changed after it.
+func TestStuckWarmUp(t *testing.T) {
+	f, _ := newFake(t)
+	for warmUp, stuck := range map[int]bool{4: true, 5: false} {
+		c := newAskedChains("gibbs")
+		c.Candidates = 1
+		c.Steps = 5
+		c.WarmUp = warmUp
+		w := strings.Join(fill(t, f, twoSlots, asked{Chains: &c, Samples: 2, Top: 1}).Warnings, "\n")
+		if strings.Contains(w, "no slot changed after the warm-up") != stuck {
+			t.Errorf("%d of 5 steps are warm-up: %q", warmUp, w)
+		}
+	}
+}

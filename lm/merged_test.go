@@ -1,0 +1,101 @@
+package lm
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+
+	"infill/internal/check"
+	"infill/samplers"
+)
+
+// heldJob is a job of a row whose call runs until it is let go, or until its
+// context ends.
+type heldJob struct {
+	begun, release chan struct{}
+	shared         int // requests in its call
+}
+
+func newHeldJob() *heldJob { return &heldJob{begun: make(chan struct{}), release: make(chan struct{})} }
+
+func (j *heldJob) rows() int                 { return 1 }
+func (j *heldJob) cost() int                 { return 1 }
+func (j *heldJob) room() int                 { return 7 }
+func (j *heldJob) fitting(room, row int) int { return min(room, 1-row) }
+func (j *heldJob) shares(job) bool           { return true }
+
+func (j *heldJob) run(ctx context.Context, _ *sharedCall, parts []part) error {
+	close(j.begun)
+	j.shared = len(parts)
+	select {
+	case <-j.release:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// TestSharedCallEnds: a call that several callers share ends when all of them
+// have left, and no sooner.
+func TestSharedCallEnds(t *testing.T) {
+	for _, leaving := range [][]int{nil, {0}, {1}, {0, 1}, {0, 1, 2}, {2, 1, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &engine{workers: 1}
+			before := newHeldJob() // keeps the only worker while the others come
+			go e.await(t.Context(), before)
+			<-before.begun
+			var jobs []*heldJob
+			var cancels []func()
+			ended := make([]chan error, 3)
+			for i := range ended {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				cancels = append(cancels, cancel)
+				job := newHeldJob()
+				jobs = append(jobs, job)
+				ended[i] = make(chan error, 1)
+				go func() { ended[i] <- e.await(ctx, job) }()
+				synctest.Wait() // in this order
+			}
+			close(before.release)
+			<-jobs[0].begun
+			left := map[int]bool{}
+			for _, i := range leaving {
+				cancels[i]()
+				left[i] = true
+				synctest.Wait()
+			}
+			all := len(leaving) == len(jobs)
+			if !all { // else the call ends by itself
+				close(jobs[0].release)
+			}
+			for i := range ended {
+				err := <-ended[i]
+				if left[i] != errors.Is(err, context.Canceled) || !left[i] && err != nil {
+					t.Errorf("%v leave: %d ends with %v", leaving, i, err)
+				}
+			}
+			if jobs[0].shared != len(jobs) {
+				t.Errorf("%d share the call, want %d", jobs[0].shared, len(jobs))
+			}
+		})
+	}
+}
+
+// TestFailedGradient: a call for gradients that fails is an error of the target.
+func TestFailedGradient(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	in := m.gradient.inputs
+	in[0], in[1] = in[1], in[0] // ids and positions have different shapes
+	rng := rand.New(rand.NewPCG(1, 2))
+	ids := []int{101, 1996, 103, 2938, 103, 1012, 102}
+	target := check.Must(m.NewTarget(ids, []int{2, 4}, TargetOptions{Support: [][]int{{2158, 2879}, {2006, 2011}}}))(t)
+	energy := make([]float64, 2)
+	gradient := make([]float64, 8)
+	states := []int{rng.IntN(2), 0, 1, rng.IntN(2)}
+	err := target.(samplers.GradientTarget).EnergyGradient(t.Context(), states, energy, gradient)
+	if err == nil {
+		t.Errorf("no error, and the gradient %v", gradient)
+	}
+}
