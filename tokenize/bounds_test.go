@@ -162,3 +162,93 @@ func TestParts(t *testing.T) {
 		}
 	}
 }
+
+// TestCharacterKinds: which characters the cleaning of BERT drops, and which are
+// words of their own, at the edges of their ranges. The ranges are those of
+// BERT's tokenization.py, up to U+2B920, see chinese.
+func TestCharacterKinds(t *testing.T) {
+	words := []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "ab"}
+	tokenizer := check.Must(tokenize.New(words, tokenize.Options{Cased: true}))(t)
+	kept := check.Must(tokenize.New(words, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true}))(t)
+	kinds := map[string][]rune{}
+	for _, r := range "\u0000\u0001\u0008\u000b\u001f\u007f\u0080\u009f\u00ad\u200b\ufffd\ue000\uf8ff" {
+		kinds["ab"] = append(kinds["ab"], r)
+	}
+	kinds["a b"] = []rune("\t\n\r \u00a0\u2003\u3000")
+	// Signs and Chinese characters are unknown here.
+	kinds["a [UNK] b"] = append([]rune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~¡§¿‘…、。"),
+		0x3400, 0x4dbf, 0x4e00, 0x9fff, 0xf900, 0xfaff, 0x20000, 0x2a6df, 0x2a700, 0x2b73f, 0x2b740, 0x2b81f, 0x2b920,
+		0x2ceaf, 0x2f800, 0x2fa1f)
+	kinds["[UNK]"] = append([]rune("09AZazé²ª°€"),
+		0x33ff, 0x4dc0, 0x4dff, 0xa000, 0xf8ff+0x2000, 0x1ffff, 0x2a6e0, 0x2a6ff, 0x2b820, 0x2b91f, 0x2ceb0, 0x2f7ff,
+		0x2fa20)
+	for want, list := range kinds {
+		for _, r := range list {
+			got := strings.Join(check.Must(tokenizer.Encode("a"+string(r)+"b"))(t).Tokens, " ")
+			if got != "[CLS] "+want+" [SEP]" {
+				t.Errorf("%U: %s, want %s", r, got, want)
+			}
+		}
+	}
+	for _, r := range []rune{0x1f, 0x7f, 0x200b, 0x4e00} {
+		got := strings.Join(check.Must(kept.Encode("a"+string(r)+"b"))(t).Tokens, " ")
+		if got != "[CLS] [UNK] [SEP]" {
+			t.Errorf("%U, kept: %s", r, got)
+		}
+	}
+}
+
+// TestUnspacedSlots: slots side by side have no space between them if both hold
+// a letter of a script without spaces.
+func TestUnspacedSlots(t *testing.T) {
+	tokenizer := newTokenizer(t, tokenize.Options{})
+	template := check.Must(tokenizer.Template("the [MASK:2] was"))(t)
+	for want, tokens := range map[string][]string{"the 日日 was": {"日", "日"}, "the 日 red was": {"日", "red"},
+		"the red 日 was": {"red", "日"}, "the red blue was": {"red", "blue"}} {
+		if got := template.Fill(lookUp(t, tokenizer, tokens...)).Text; got != want {
+			t.Errorf("%q: %q, want %q", tokens, got, want)
+		}
+	}
+}
+
+// TestDecodeOutside: ids outside the vocabulary have no text.
+func TestDecodeOutside(t *testing.T) {
+	tokenizer := newTokenizer(t, tokenize.Options{})
+	size := tokenizer.VocabularySize()
+	red := lookUp(t, tokenizer, "red")[0]
+	if got := tokenizer.Decode([]int{-1, red, size, size + 1, 0}); got != "red" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestOutside: an id outside the vocabulary is no token, and has no properties.
+func TestOutside(t *testing.T) {
+	for _, tokenizer := range []*tokenize.Tokenizer{newTokenizer(t, tokenize.Options{}), loadFamily(t, "roberta", ""),
+		loadFamily(t, "gemma", "")} {
+		size := tokenizer.VocabularySize()
+		for _, id := range []int{-1, size, size + 1} {
+			if tokenizer.Token(id) != "" || tokenizer.Piece(id) != "" || tokenizer.Word(id) || tokenizer.Unspaced(id) ||
+				tokenizer.Continues(id) {
+				t.Errorf("%d of %d: %q", id, size, tokenizer.Token(id))
+			}
+		}
+		if tokenizer.Token(0) == "" || tokenizer.Token(size-1) == "" {
+			t.Errorf("the first and last tokens are %q and %q", tokenizer.Token(0), tokenizer.Token(size-1))
+		}
+	}
+}
+
+// TestByteOfZero: a token that stands for the byte 0 is no word, and decodes to
+// it.
+func TestByteOfZero(t *testing.T) {
+	for _, name := range fallbackNames {
+		tokenizer := loadFamily(t, name, "")
+		ids := lookUp(t, tokenizer, "<0x00>", "<0x41>")
+		if got := tokenizer.Decode(ids); got != "\x00A" {
+			t.Errorf("%s: %q", name, got)
+		}
+		if tokenizer.Word(ids[0]) || !tokenizer.Word(ids[1]) {
+			t.Errorf("%s: byte 0 is a word: %v, byte 0x41: %v", name, tokenizer.Word(ids[0]), tokenizer.Word(ids[1]))
+		}
+	}
+}

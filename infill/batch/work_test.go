@@ -185,6 +185,7 @@ func TestFillKeep(t *testing.T) {
 	}
 	const content = `{"template":"the [MASK] sat","top":"x","rank":3}`
 	j := job(t, "in.jsonl", content, "out.jsonl", keep("top"))
+	j.Note = func(note string) { t.Errorf("no column is an option: %s", note) }
 	s := must(t, j)
 	row := objectsOf(t, get(t, j.Output.Path))
 	if s.Rejected != 0 || row[0]["top"] != "x" || row[0]["rank"] != 3.0 {
@@ -192,6 +193,13 @@ func TestFillKeep(t *testing.T) {
 	}
 	refused(t, job(t, "in.jsonl", content, "out.jsonl", keep("top", "tops")),
 		`keep: the input has no column "tops": its columns are "template", "top", "rank"`)
+	var notes []string
+	j = job(t, "in.jsonl", `{"template":"the [MASK] sat","top":1,"seed":"","note":2}`, "out.jsonl", fills())
+	j.Note = func(note string) { notes = append(notes, note) }
+	must(t, j)
+	if want := []string{"columns read as options: top, seed; --keep top copies one instead"}; !slices.Equal(notes, want) {
+		t.Errorf("%q, want %q", notes, want)
+	}
 }
 
 // TestOptionsOfRuns: options that do not go together are an error of the run.
