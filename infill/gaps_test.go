@@ -315,6 +315,20 @@ func TestGapRequests(t *testing.T) {
 	}
 }
 
+// TestGapInWord: a key within a word is an error if the model has no pieces that
+// go on with a word.
+func TestGapInWord(t *testing.T) {
+	words := slices.DeleteFunc(gapWords(), func(word string) bool { return strings.HasPrefix(word, "##") })
+	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(lmtest.New(len(words), 40), tokenizer).Gaps(t.Context(), GapsRequest{Text: "the[gate] was open ."})
+	if e != nil || err == nil || !strings.HasPrefix(err.Error(), `the gap of "gate": `) {
+		t.Errorf("%+v, error %v", e, err)
+	}
+}
+
 // TestGapSignature: the signature names what the answers depend on.
 func TestGapSignature(t *testing.T) {
 	m := newGapModel()
