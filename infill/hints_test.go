@@ -18,11 +18,13 @@ func TestRather(t *testing.T) {
 	}{
 		{"a sign", "the [MASK]", map[string]float64{".": 0.6}, asked{},
 			`the model would rather put "." here (60 %): end the sentence, or --fill tokens`},
-		{"of two blanks", "the [MASK] [MASK]", map[string]float64{".": 0.6}, asked{}, `rather put "." in blank 2 (60 %)`},
+		{"of two blanks", "the [MASK] [MASK]", map[string]float64{".": 0.6}, asked{},
+			`rather put "." in blank 2 (60 %)`},
 		{"a half and more is taken", "the [MASK]", map[string]float64{".": 0.45, "cat": 0.54}, asked{}, ""},
 		{"a little less", "the [MASK]", map[string]float64{".": 0.55, "cat": 0.44}, asked{}, `rather put "."`},
 		{"a tenth", "the [MASK]", map[string]float64{".": 0.1001, "[PAD]": 0.09, "[UNK]": 0.09, "[CLS]": 0.09,
-			"[SEP]": 0.09, "[MASK]": 0.09, "[unused0]": 0.09, "##seen": 0.09, "##known": 0.09}, asked{}, `rather put "."`},
+			"[SEP]": 0.09, "[MASK]": 0.09, "[unused0]": 0.09, "##seen": 0.09, "##known": 0.09}, asked{},
+			`rather put "."`},
 		{"less than a tenth", "the [MASK]", map[string]float64{".": 0.0999, "[PAD]": 0.09, "[UNK]": 0.09, "[CLS]": 0.09,
 			"[SEP]": 0.09, "[MASK]": 0.09, "[unused0]": 0.09, "##seen": 0.09, "##known": 0.09}, asked{}, ""},
 		{"the likeliest, last", "the [MASK]", map[string]float64{".": 0.35, "##seen": 0.3}, asked{}, `rather put "."`},
@@ -66,8 +68,10 @@ func TestRather(t *testing.T) {
 func TestBesideBlanks(t *testing.T) {
 	f, _ := newFake(t)
 	for _, test := range []struct{ template, want string }{
-		{"the [MASK]seen sat", `"[MASK]seen" is read as a word with the text "seen" behind it: [MASK~.*seen] asks for one`},
-		{"the un[MASK]seen sat", `"un[MASK]seen" is read as a word with the text "seen" behind it: [MASK~un.*seen] asks`},
+		{"the [MASK]seen sat",
+			`"[MASK]seen" is read as a word with the text "seen" behind it: [MASK~.*seen] asks for one`},
+		{"the un[MASK]seen sat",
+			`"un[MASK]seen" is read as a word with the text "seen" behind it: [MASK~un.*seen] asks`},
 		{"the s[MASK] on", `"s[MASK]" takes only pieces that go on with "s": [MASK~s.*] takes the words that the ` +
 			`vocabulary has as one piece (2)`}, // sat and seen
 		{"the un[MASK] on", ""}, // no other word begins so

@@ -32,7 +32,8 @@ func TestBoundOfReplacements(t *testing.T) {
 		{"no pattern", map[string]any{"type": "Replace", "pattern": map[string]any{"String": ""}, "content": "x"},
 			"normalizer Replace without a pattern"},
 		{"a map of 128 bytes", precompiled(mapped(strings.Repeat("x", 128))), ""},
-		{"a map of 129 bytes", precompiled(mapped(strings.Repeat("x", 129))), "a replacement of 129 bytes, at most 128"},
+		{"a map of 129 bytes", precompiled(mapped(strings.Repeat("x", 129))),
+			"a replacement of 129 bytes, at most 128"},
 		{"a map without texts", precompiled(mapped("")[:8]), ""},
 		{"no map", precompiled(nil), ""},
 		{"a map of 3 bytes", precompiled(mapped("")[:3]), "cut short"},
@@ -94,8 +95,9 @@ func TestBoundOfIDs(t *testing.T) {
 		_, err := tokenize.Load(spoilt(t, familyFile(t, "roberta.tokenizer.json"), func(f map[string]any) {
 			f["model"].(map[string]any)["vocab"].(map[string]any)["Ġthe"] = id
 		}))
-		if (err == nil) != taken || err != nil && (!errors.Is(err, tokenize.ErrMalformed) ||
-			!strings.Contains(err.Error(), fmt.Sprintf(`has id %d, not between 0 and %d`, id, tokenize.MaxVocabulary-1))) {
+		says := fmt.Sprintf(`has id %d, not between 0 and %d`, id, tokenize.MaxVocabulary-1)
+		if (err == nil) != taken ||
+			err != nil && (!errors.Is(err, tokenize.ErrMalformed) || !strings.Contains(err.Error(), says)) {
 			t.Errorf("id %d: error %v", id, err)
 		}
 	}
@@ -107,13 +109,17 @@ func TestBoundOfBlanks(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for blank, says := range map[string]string{
 		"[MASK:1]": "", "[MASK:16]": "", "[MASK:0]": "a length that is not a number from 1 to 16",
-		"[MASK:17]": "a length that is not a number from 1 to 16", "[MASK:+1]": "a length that is not", "[MASK:01]": "a length",
-		"[MASK:]": "a length", "[MASK:1-]": "a length", "[MASK:2-2]": "", "[MASK:3-2]": "a length that runs backwards",
+		"[MASK:17]": "a length that is not a number from 1 to 16", "[MASK:+1]": "a length",
+		"[MASK:01]": "a length",
+		"[MASK:]":   "a length", "[MASK:1-]": "a length", "[MASK:2-2]": "",
+		"[MASK:3-2]":           "a length that runs backwards",
 		"[MASK=" + x(32) + "]": "", "[MASK=" + x(33) + "]": "a name that is not 1 to 32 bytes",
 		"[MASK=]": "a name that is not", "[MASK=a-b_1]": "", "[MASK=a.b]": "a name that is not",
-		"[MASK~" + x(200) + "]": "", "[MASK~" + x(201) + "]": "a pattern that is not a regular expression of 1 to 200 bytes",
-		"[MASK~]": "a pattern that is not", "[MASK~(]": "a pattern that is not", "[MASK:1=a~b]": "",
-		"[MASK~[]x]]": "", "[MASK~[^]x]]": "", `[MASK~\]]`: "", `[MASK~[\]x]]`: "", "[MASK~[x]": "the closing ] is missing",
+		"[MASK~" + x(200) + "]": "",
+		"[MASK~" + x(201) + "]": "a pattern that is not a regular expression of 1 to 200 bytes",
+		"[MASK~]":               "a pattern that is not", "[MASK~(]": "a pattern that is not", "[MASK:1=a~b]": "",
+		"[MASK~[]x]]": "", "[MASK~[^]x]]": "", `[MASK~\]]`: "", `[MASK~[\]x]]`: "",
+		"[MASK~[x]": "the closing ] is missing",
 	} {
 		_, err := tokenizer.Template("the " + blank + " was")
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {

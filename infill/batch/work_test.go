@@ -118,8 +118,8 @@ func TestColumnsOfMethods(t *testing.T) {
 		lines       int
 	}{
 		{nil, `{"template":"the [MASK] sat","top":1}`, []string{"probability", "proven"}, []string{"count", "seed"}, 1},
-		{[]string{"samples=2", "seed=1", "rank=final"}, `{"template":"the [MASK] sat"}`, []string{"probability", "count",
-			"seed"}, []string{"proven", "split_r_hat"}, 2},
+		{[]string{"samples=2", "seed=1", "rank=final"}, `{"template":"the [MASK] sat"}`,
+			[]string{"probability", "count", "seed"}, []string{"proven", "split_r_hat"}, 2},
 		{[]string{"sampler=gibbs", "samples=2", "steps=4", "seed=1", "rank=final"}, `{"template":"the [MASK] sat"}`,
 			[]string{"count", "split_r_hat", "final_count", "seed"}, []string{"probability", "proven"}, 2},
 		{nil, `{"template":"the [MASK] sat","top":1}` + "\n" +
@@ -197,7 +197,8 @@ func TestFillKeep(t *testing.T) {
 	j = job(t, "in.jsonl", `{"template":"the [MASK] sat","top":1,"seed":"","note":2}`, "out.jsonl", fills())
 	j.Note = func(note string) { notes = append(notes, note) }
 	must(t, j)
-	if want := []string{"columns read as options: top, seed; --keep top copies one instead"}; !slices.Equal(notes, want) {
+	want := []string{"columns read as options: top, seed; --keep top copies one instead"}
+	if !slices.Equal(notes, want) {
 		t.Errorf("%q, want %q", notes, want)
 	}
 }
@@ -412,8 +413,8 @@ func TestTable(t *testing.T) {
 	}
 	for i, line := range lines {
 		fill := result.Fills[i]
-		for key, want := range map[string]string{"text": fill.Text, "blank_1": fill.Values[0], "blank_2": fill.Values[1],
-			"template": "the [MASK] [MASK]"} {
+		for key, want := range map[string]string{"text": fill.Text, "blank_1": fill.Values[0],
+			"blank_2": fill.Values[1], "template": "the [MASK] [MASK]"} {
 			if got := object.Plain(line.Get(key)); got != want {
 				t.Errorf("%s of %d: %q, want %q", key, i, got, want)
 			}
@@ -448,8 +449,8 @@ func TestDamagedRun(t *testing.T) {
 			"line 1 is no line of a run of this version of infill"},
 		"another form": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"form":"csv"`, `"form":"pdf"`,
 			false, "its name does not tell the form of the output"},
-		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":{`, `"copied":[],"x":{`,
-			false, "the line is not a JSON object"},
+		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":{`,
+			`"copied":[],"x":{`, false, "the line is not a JSON object"},
 		"a receipt that is a folder": {receiptOf, "", "", false, "out.csv.run.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
