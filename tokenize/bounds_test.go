@@ -49,6 +49,48 @@ func TestBoundOfReplacements(t *testing.T) {
 	}
 }
 
+// TestCharacterMap: a map of one rule, from "a" to a text, applies if its trie
+// and texts hold all that the rule names.
+func TestCharacterMap(t *testing.T) {
+	load := func(data []byte) *tokenize.Tokenizer {
+		return check.Must(tokenize.Load(spoilt(t, familyFile(t, "xlm-roberta.tokenizer.json"),
+			func(f map[string]any) { f["normalizer"] = precompiled(data) })))(t)
+	}
+	plain := load(nil)
+	// The root's children lie at their bytes. The value of "a" lies at its unit's
+	// number with the offset's bits turned.
+	const texts = "x\x00"
+	mapped := func(units int, offset, start uint32) *tokenize.Tokenizer {
+		trie := make([]uint32, 128)
+		trie['a'] = 'a' | 1<<8 | offset<<10
+		trie['a'^offset] = start
+		data := binary.LittleEndian.AppendUint32(nil, uint32(4*units))
+		for _, unit := range trie[:units] {
+			data = binary.LittleEndian.AppendUint32(data, unit)
+		}
+		return load(append(data, texts...))
+	}
+	for _, c := range []struct {
+		what          string
+		units         int
+		offset, start uint32
+		want          string // what "bab" becomes
+	}{
+		{"a rule", 98, 1, 0, "bxb"},
+		{"the end of the text", 98, 1, 1, "bb"},
+		{"the end of all texts", 98, 1, 2, "bb"},
+		{"behind all texts", 98, 1, 3, "bab"},
+		{"a trie without the letter", 97, 1, 0, "bab"},
+		{"a value behind the trie", 98, 3, 0, "bab"}, // at 98
+		{"a value that is the last", 99, 3, 0, "bxb"},
+	} {
+		got := check.Must(mapped(c.units, c.offset, c.start).Encode("bab"))(t).Tokens
+		if want := check.Must(plain.Encode(c.want))(t).Tokens; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", c.what, got, want)
+		}
+	}
+}
+
 func precompiled(data []byte) map[string]any {
 	return map[string]any{"type": "Precompiled", "precompiled_charsmap": base64.StdEncoding.EncodeToString(data)}
 }
