@@ -193,6 +193,15 @@ func TestFillKeep(t *testing.T) {
 	}
 	refused(t, job(t, "in.jsonl", content, "out.jsonl", keep("top", "tops")),
 		`keep: the input has no column "tops": its columns are "template", "top", "rank"`)
+	// The column with the template is no option, whatever its name.
+	j = job(t, "in.jsonl", `{"context":"the [MASK] sat"}`, "out.jsonl", func(f *infill.Filler) work {
+		return &Fill{Filler: f, Key: "context"}
+	})
+	j.Note = func(note string) { t.Errorf("no column is an option: %s", note) }
+	s = must(t, j)
+	if s.Rejected != 0 {
+		t.Errorf("%+v", s)
+	}
 	var notes []string
 	j = job(t, "in.jsonl", `{"template":"the [MASK] sat","top":1,"seed":"","note":2}`, "out.jsonl", fills())
 	j.Note = func(note string) { notes = append(notes, note) }
