@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"infill/lm/lmtest"
+	"infill/tokenize"
 )
 
 // TestRather: a warning names what the model would rather put into a blank, if
@@ -99,6 +102,36 @@ func TestStuckWarmUp(t *testing.T) {
 		w := strings.Join(fill(t, f, twoSlots, asked{Chains: &c, Samples: 2, Top: 1}).Warnings, "\n")
 		if strings.Contains(w, "no slot changed after the warm-up") != stuck {
 			t.Errorf("%d of 5 steps are warm-up: %q", warmUp, w)
+		}
+	}
+}
+
+// TestSpellingsOfPieces: a word of a part of speech is spelled by any pieces of
+// the vocabulary, also by single letters.
+func TestSpellingsOfPieces(t *testing.T) {
+	words := append(fakeWords(), "c", "##a", "##t", "##at", "m", "d", "##o", "##g")
+	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := New(lmtest.New(len(words), 16), tokenizer)
+	for pieces, want := range map[string][]string{
+		"[MASK:2]": {"c ##at", "m ##at"},
+		"[MASK:3]": {"c ##a ##t", "d ##o ##g", "m ##a ##t"},
+	} {
+		r := fill(t, f, "the "+pieces+" sat .", asked{Speech: Parts{1: {"noun"}}, Top: 50})
+		var got []string
+		for _, fill := range r.Fills {
+			var tokens []string
+			for _, id := range fill.TokenIDs {
+				tokens = append(tokens, words[id])
+			}
+			got = append(got, strings.Join(tokens, " "))
+		}
+		for _, spelled := range want {
+			if !slices.Contains(got, spelled) {
+				t.Errorf("%s: %q is not among %q", pieces, spelled, got)
+			}
 		}
 	}
 }

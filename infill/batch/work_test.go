@@ -159,6 +159,7 @@ func TestFillRejects(t *testing.T) {
 		`{"template":"the [MASK] sat","top":"x"}`:                                  `\"top\": \"x\" is not a whole number from 1`,
 		`{"template":"the [MASK] sat","temperature":2}`:                            `\"temperature\": `,
 		`{"template":"the [MASK] sat","slots":"2=cat"}`:                            `\"slots\": there is no blank 2`,
+		`{"template":"the [MASK] sat","top":2,"slots":"2=cat","ban":"dog"}`:        `\"slots\": there is no blank 2`,
 		`{"template":"the [MASK] sat","slot":"2=cat"}`:                             `\"slot\": there is no blank 2`,
 		`{"template":"the [MASK] sat","initial":"fill:cat,dog","sampler":"gibbs"}`: `\"initial\": 2 fills given`,
 		`{"template":"the [MASK=x] sat on the [MASK=x]","sampler":"gibbs"}`:        `\"sampler\": `,
@@ -376,6 +377,33 @@ func TestRecords(t *testing.T) {
 	list, err = Records(File{Path: put(t, dir, "in.jsonl", `{"a":"x"}`+"\n"+`{"b":"y"}`+"\n")}, "a")
 	if err != nil || len(list) != 2 || list[0].Err != nil || list[1].Err == nil {
 		t.Errorf("lines: %+v, error %v", list, err)
+	}
+}
+
+// TestQuotedLines: a cell of TSV in quotes has up to 1000 lines, and makes a
+// record of as many cells as the header. Else its quote is a character.
+func TestQuotedLines(t *testing.T) {
+	lines := func(n int) string { return strings.Repeat("a\n", n-1) + "a" }
+	for _, c := range []struct {
+		name, content string
+		records       int
+		first         string // text of the first record; "" for one with an error
+	}{
+		{"1000 lines", "text\tn\n\"" + lines(1000) + "\"\t1\n", 1, lines(1000)},
+		{"1001 lines", "text\tn\n\"" + lines(1001) + "\"\t1\n", 1001, ""},
+		{"a cell too many", "text\tn\n\"a\nb\"\t1\t2\n", 2, ""},
+		{"quotes within", "text\n\"a\nb \"\" c\nd\"\n", 1, "a\nb \" c\nd"},
+		{"no end", "text\n\"a\nb\n", 2, "\"a"},
+	} {
+		list, err := Records(File{Path: put(t, t.TempDir(), "in.tsv", c.content)}, "text")
+		if err != nil || len(list) != c.records {
+			t.Errorf("%s: %d records, error %v", c.name, len(list), err)
+			continue
+		}
+		text, _ := list[0].Object.Text("text")
+		if (list[0].Err != nil) != (c.first == "") || list[0].Err == nil && text != c.first {
+			t.Errorf("%s: %.20q, error %v", c.name, text, list[0].Err)
+		}
 	}
 }
 
