@@ -16,14 +16,15 @@ import (
 
 // gapWords are the words of the model of gaps, after its special tokens.
 func gapWords() []string {
-	return append(fakeWords()[:6], strings.Fields(`the was open gate door wall hall garden kitchen cat ox lamp trees tree
-		big idiot ##mill un ##seen ##known run runs walked saw dog anna table , . in house home room word farm`)...)
+	return append(fakeWords()[:6], strings.Fields(`the was open gate door wall hall garden kitchen cat ox lamp
+		trees tree big idiot ##mill un ##seen ##known run runs walked saw dog anna
+		table , . in house home room word farm`)...)
 }
 
 // gapModel is a fake model whose probabilities are tables: in has log P in a
 // text by the word before the mask, and by "" after all others; alone has log P
-// where nothing else is. A word that no table has is as good as impossible in a
-// text, and as common as most.
+// where nothing else is. A word that no table has is impossible in a text, and
+// as common as most.
 type gapModel struct {
 	*lmtest.Model
 	in    map[string]map[string]float32
@@ -35,7 +36,7 @@ func newGapModel() *gapModel { return &gapModel{Model: lmtest.New(len(gapWords()
 func (m *gapModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	logp := make([][]float32, len(slots))
 	for i, position := range slots {
-		table, other := m.in[gapWords()[ids[position-1]]], float32(-40)
+		table, other := m.in[gapWords()[ids[position-1]]], float32(-800)
 		if table == nil {
 			table = m.in[""]
 		}
@@ -85,8 +86,8 @@ func TestGapWrongAnswers(t *testing.T) {
 	m := newGapModel()
 	// The key has -1: a wrong answer has less than -1 - log 300 = -6.704.
 	m.in = map[string]map[string]float32{"": {"gate": -1, "door": -6.71, "wall": -8, "garden": -9, "cat": -10,
-		"tree": -6.69, "hall": -8, "lamp": -8, "kitchen": -8, "ox": -8, "trees": -8, "big": -8, "idiot": -8, "##mill": -8,
-		"un": -8, ",": -7}}
+		"tree": -6.69, "hall": -8, "lamp": -8, "kitchen": -8, "ox": -8, "trees": -8, "big": -8,
+		"idiot": -8, "##mill": -8, "un": -8, ",": -7}}
 	// log 10 = 2.303
 	m.alone = map[string]float32{"door": -6.7, "wall": -11.3, "hall": -6.69, "lamp": -11.31}
 	for _, word := range []string{"table", "house", "home", "room", "word", "farm", "dog", "run", "anna"} {
@@ -195,7 +196,8 @@ func TestGapKeys(t *testing.T) {
 		{GapsRequest{Text: "the gate was in the wall .", Part: "noun"}, []string{"gate", "wall"}, nil},
 		{GapsRequest{Text: "the gate was in the wall , the hall .", Part: "noun", Every: 2}, []string{"wall"}, nil},
 		{GapsRequest{Text: "The dog saw Anna. Trees.", Part: "noun"}, []string{"dog", "Trees"}, nil},
-		{GapsRequest{Text: "The gate, the wall.", Words: []string{"GATE", "the", "lamp"}}, []string{"The", "gate", "the"},
+		{GapsRequest{Text: "The gate, the wall.", Words: []string{"GATE", "the", "lamp"}},
+			[]string{"The", "gate", "the"},
 			[]string{`the text has no word "lamp" that may be a gap`}},
 		{GapsRequest{Text: "the [gate] .", Every: 2}, []string{"gate"},
 			[]string{"brackets are text here, as every, pos or words choose the gaps"}},
@@ -315,6 +317,20 @@ func TestGapRequests(t *testing.T) {
 	}
 }
 
+// TestGapInWord: a key within a word is an error if the model has no pieces that
+// go on with a word.
+func TestGapInWord(t *testing.T) {
+	words := slices.DeleteFunc(gapWords(), func(word string) bool { return strings.HasPrefix(word, "##") })
+	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(lmtest.New(len(words), 40), tokenizer).Gaps(t.Context(), GapsRequest{Text: "the[gate] was open ."})
+	if e != nil || err == nil || !strings.HasPrefix(err.Error(), `the gap of "gate": `) {
+		t.Errorf("%+v, error %v", e, err)
+	}
+}
+
 // TestGapSignature: the signature names what the answers depend on.
 func TestGapSignature(t *testing.T) {
 	m := newGapModel()
@@ -326,7 +342,8 @@ func TestGapSignature(t *testing.T) {
 		t.Error(plain)
 	}
 	signed := of(2, 0, 7)
-	if want := fmt.Sprintf("method:gaps|options:2|below:%v|seed:7|model:", DefaultBelow); !strings.HasPrefix(signed, want) {
+	want := fmt.Sprintf("method:gaps|options:2|below:%v|seed:7|model:", DefaultBelow)
+	if !strings.HasPrefix(signed, want) {
 		t.Errorf("%s, want %s", signed, want)
 	}
 	if reflect.DeepEqual(signed, of(2, 0.5, 7)) || signed == of(3, 0, 7) || signed == of(2, 0, 8) {

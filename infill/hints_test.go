@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"infill/lm/lmtest"
+	"infill/tokenize"
 )
 
 // TestRather: a warning names what the model would rather put into a blank, if
@@ -18,11 +21,13 @@ func TestRather(t *testing.T) {
 	}{
 		{"a sign", "the [MASK]", map[string]float64{".": 0.6}, asked{},
 			`the model would rather put "." here (60 %): end the sentence, or --fill tokens`},
-		{"of two blanks", "the [MASK] [MASK]", map[string]float64{".": 0.6}, asked{}, `rather put "." in blank 2 (60 %)`},
+		{"of two blanks", "the [MASK] [MASK]", map[string]float64{".": 0.6}, asked{},
+			`rather put "." in blank 2 (60 %)`},
 		{"a half and more is taken", "the [MASK]", map[string]float64{".": 0.45, "cat": 0.54}, asked{}, ""},
 		{"a little less", "the [MASK]", map[string]float64{".": 0.55, "cat": 0.44}, asked{}, `rather put "."`},
 		{"a tenth", "the [MASK]", map[string]float64{".": 0.1001, "[PAD]": 0.09, "[UNK]": 0.09, "[CLS]": 0.09,
-			"[SEP]": 0.09, "[MASK]": 0.09, "[unused0]": 0.09, "##seen": 0.09, "##known": 0.09}, asked{}, `rather put "."`},
+			"[SEP]": 0.09, "[MASK]": 0.09, "[unused0]": 0.09, "##seen": 0.09, "##known": 0.09}, asked{},
+			`rather put "."`},
 		{"less than a tenth", "the [MASK]", map[string]float64{".": 0.0999, "[PAD]": 0.09, "[UNK]": 0.09, "[CLS]": 0.09,
 			"[SEP]": 0.09, "[MASK]": 0.09, "[unused0]": 0.09, "##seen": 0.09, "##known": 0.09}, asked{}, ""},
 		{"the likeliest, last", "the [MASK]", map[string]float64{".": 0.35, "##seen": 0.3}, asked{}, `rather put "."`},
@@ -66,8 +71,10 @@ func TestRather(t *testing.T) {
 func TestBesideBlanks(t *testing.T) {
 	f, _ := newFake(t)
 	for _, test := range []struct{ template, want string }{
-		{"the [MASK]seen sat", `"[MASK]seen" is read as a word with the text "seen" behind it: [MASK~.*seen] asks for one`},
-		{"the un[MASK]seen sat", `"un[MASK]seen" is read as a word with the text "seen" behind it: [MASK~un.*seen] asks`},
+		{"the [MASK]seen sat",
+			`"[MASK]seen" is read as a word with the text "seen" behind it: [MASK~.*seen] asks for one`},
+		{"the un[MASK]seen sat",
+			`"un[MASK]seen" is read as a word with the text "seen" behind it: [MASK~un.*seen] asks`},
 		{"the s[MASK] on", `"s[MASK]" takes only pieces that go on with "s": [MASK~s.*] takes the words that the ` +
 			`vocabulary has as one piece (2)`}, // sat and seen
 		{"the un[MASK] on", ""}, // no other word begins so
@@ -95,6 +102,36 @@ func TestStuckWarmUp(t *testing.T) {
 		w := strings.Join(fill(t, f, twoSlots, asked{Chains: &c, Samples: 2, Top: 1}).Warnings, "\n")
 		if strings.Contains(w, "no slot changed after the warm-up") != stuck {
 			t.Errorf("%d of 5 steps are warm-up: %q", warmUp, w)
+		}
+	}
+}
+
+// TestSpellingsOfPieces: a word of a part of speech is spelled by any pieces of
+// the vocabulary, also by single letters.
+func TestSpellingsOfPieces(t *testing.T) {
+	words := append(fakeWords(), "c", "##a", "##t", "##at", "m", "d", "##o", "##g")
+	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := New(lmtest.New(len(words), 16), tokenizer)
+	for pieces, want := range map[string][]string{
+		"[MASK:2]": {"c ##at", "m ##at"},
+		"[MASK:3]": {"c ##a ##t", "d ##o ##g", "m ##a ##t"},
+	} {
+		r := fill(t, f, "the "+pieces+" sat .", asked{Speech: Parts{1: {"noun"}}, Top: 50})
+		var got []string
+		for _, fill := range r.Fills {
+			var tokens []string
+			for _, id := range fill.TokenIDs {
+				tokens = append(tokens, words[id])
+			}
+			got = append(got, strings.Join(tokens, " "))
+		}
+		for _, spelled := range want {
+			if !slices.Contains(got, spelled) {
+				t.Errorf("%s: %q is not among %q", pieces, spelled, got)
+			}
 		}
 	}
 }

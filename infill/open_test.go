@@ -72,7 +72,8 @@ func TestOpenFaults(t *testing.T) {
 // TestOpened: Loaded hears of the model when it runs, not before.
 func TestOpened(t *testing.T) {
 	var loaded []infill.Model
-	f, err := infill.Open(infill.OpenOptions{Model: mini, Threads: 1, Loaded: func(m infill.Model) { loaded = append(loaded, m) }})
+	f, err := infill.Open(infill.OpenOptions{Model: mini, Threads: 1,
+		Loaded: func(m infill.Model) { loaded = append(loaded, m) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,8 @@ func TestReadRecord(t *testing.T) {
 		t.Errorf("kept keys: %v, %+v", err, r)
 	}
 	for key, value := range map[string]string{"top": `"x"`, "steps": `[3]`, "slot": `{"x":"a"}`,
-		"slots": `{"1":[["a"]]}`, "ban": `[[]]`, "seed": `-1`, "fill": `{}`, "order": `["a"]`, "pos": `["nouns"]`, "initial": `{}`, "step_size": `[]`} {
+		"slots": `{"1":[["a"]]}`, "ban": `[[]]`, "seed": `-1`, "fill": `{}`, "order": `["a"]`,
+		"pos": `["nouns"]`, "initial": `{}`, "step_size": `[]`} {
 		_, err := ReadRecord(fields("template", `"a [MASK]"`, key, value), "template")
 		var option *OptionError
 		if !errors.As(err, &option) || option.Option != key || !strings.Contains(err.Error(), " is not ") {

@@ -114,3 +114,29 @@ func TestWindowEdge(t *testing.T) {
 		}
 	}
 }
+
+// TestScoreValues: each token has the model's number for it, with the rest of
+// its word masked, in a text that fits, in windows, and behind a context.
+func TestScoreValues(t *testing.T) {
+	const short = "the cat sat on the rug . unseen dog ran"
+	for _, r := range []ScoreRequest{{Text: short}, {Text: short + " " + short + " " + short},
+		{Text: short + " " + short, Context: "the dog"}, {Text: short, Method: PieceScore}} {
+		f, _ := newFake(t)
+		score, err := f.Score(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if windows := score.Windows > 0; windows != (len(r.Text) > len(short)) {
+			t.Errorf("%+v: %d windows", r, score.Windows)
+		}
+		for _, token := range score.Tokens {
+			masked := 1.0
+			if token.Token == "un" && r.Method != PieceScore {
+				masked = 2
+			}
+			if want := -float64(token.ID) - masked/8; token.LogProb != want { // see lmtest.Model.Score
+				t.Errorf("%+v: %s has %v, want %v", r, token.Token, token.LogProb, want)
+			}
+		}
+	}
+}

@@ -255,8 +255,11 @@ func TestStepSizeBetweenSteps(t *testing.T) {
 				t.Fatalf("%s from %v (-made so +changed to it):\n%s", name, w.State(i), d)
 			}
 		}
-		if err := kernel.setStepSize(math.NaN()); err == nil {
-			t.Errorf("%s: a step size of NaN: no error", name)
+		for _, wrong := range []float64{math.NaN(), 0, -1} {
+			err := kernel.setStepSize(wrong)
+			if err == nil || kernel.stepSize() != 1.5 {
+				t.Errorf("%s: a step size of %v: %v, error %v", name, wrong, kernel.stepSize(), err)
+			}
 		}
 	}
 }

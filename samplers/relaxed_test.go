@@ -451,6 +451,15 @@ func TestRelaxationErrors(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range []string{"r-mala", "r-hmc", "d-svgd"} {
+		kernel := makeKernel(t, name+":step-size=0.4", machine(t)).mover.(stepSizer)
+		for _, wrong := range []float64{math.NaN(), math.Inf(1), 0, -1} {
+			err := kernel.setStepSize(wrong)
+			if err == nil || kernel.stepSize() != 0.4 {
+				t.Errorf("%s: a step size of %v: %v, error %v", name, wrong, kernel.stepSize(), err)
+			}
+		}
+	}
 	if _, err := New("rbm-gibbs", atTemperature(t, machine(t), 2)); err == nil {
 		t.Error("a temperature for block Gibbs on latent units: no error")
 	}

@@ -32,7 +32,8 @@ func TestBoundOfReplacements(t *testing.T) {
 		{"no pattern", map[string]any{"type": "Replace", "pattern": map[string]any{"String": ""}, "content": "x"},
 			"normalizer Replace without a pattern"},
 		{"a map of 128 bytes", precompiled(mapped(strings.Repeat("x", 128))), ""},
-		{"a map of 129 bytes", precompiled(mapped(strings.Repeat("x", 129))), "a replacement of 129 bytes, at most 128"},
+		{"a map of 129 bytes", precompiled(mapped(strings.Repeat("x", 129))),
+			"a replacement of 129 bytes, at most 128"},
 		{"a map without texts", precompiled(mapped("")[:8]), ""},
 		{"no map", precompiled(nil), ""},
 		{"a map of 3 bytes", precompiled(mapped("")[:3]), "cut short"},
@@ -44,6 +45,48 @@ func TestBoundOfReplacements(t *testing.T) {
 			func(f map[string]any) { f["normalizer"] = c.normal }))
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want %q", c.what, err, c.says)
+		}
+	}
+}
+
+// TestCharacterMap: a map of one rule, from "a" to a text, applies if its trie
+// and texts hold all that the rule names.
+func TestCharacterMap(t *testing.T) {
+	load := func(data []byte) *tokenize.Tokenizer {
+		return check.Must(tokenize.Load(spoilt(t, familyFile(t, "xlm-roberta.tokenizer.json"),
+			func(f map[string]any) { f["normalizer"] = precompiled(data) })))(t)
+	}
+	plain := load(nil)
+	// The root's children lie at their bytes. The value of "a" lies at its unit's
+	// number with the offset's bits turned.
+	const texts = "x\x00"
+	mapped := func(units int, offset, start uint32) *tokenize.Tokenizer {
+		trie := make([]uint32, 128)
+		trie['a'] = 'a' | 1<<8 | offset<<10
+		trie['a'^offset] = start
+		data := binary.LittleEndian.AppendUint32(nil, uint32(4*units))
+		for _, unit := range trie[:units] {
+			data = binary.LittleEndian.AppendUint32(data, unit)
+		}
+		return load(append(data, texts...))
+	}
+	for _, c := range []struct {
+		what          string
+		units         int
+		offset, start uint32
+		want          string // what "bab" becomes
+	}{
+		{"a rule", 98, 1, 0, "bxb"},
+		{"the end of the text", 98, 1, 1, "bb"},
+		{"the end of all texts", 98, 1, 2, "bb"},
+		{"behind all texts", 98, 1, 3, "bab"},
+		{"a trie without the letter", 97, 1, 0, "bab"},
+		{"a value behind the trie", 98, 3, 0, "bab"}, // at 98
+		{"a value that is the last", 99, 3, 0, "bxb"},
+	} {
+		got := check.Must(mapped(c.units, c.offset, c.start).Encode("bab"))(t).Tokens
+		if want := check.Must(plain.Encode(c.want))(t).Tokens; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", c.what, got, want)
 		}
 	}
 }
@@ -94,8 +137,9 @@ func TestBoundOfIDs(t *testing.T) {
 		_, err := tokenize.Load(spoilt(t, familyFile(t, "roberta.tokenizer.json"), func(f map[string]any) {
 			f["model"].(map[string]any)["vocab"].(map[string]any)["Ġthe"] = id
 		}))
-		if (err == nil) != taken || err != nil && (!errors.Is(err, tokenize.ErrMalformed) ||
-			!strings.Contains(err.Error(), fmt.Sprintf(`has id %d, not between 0 and %d`, id, tokenize.MaxVocabulary-1))) {
+		says := fmt.Sprintf(`has id %d, not between 0 and %d`, id, tokenize.MaxVocabulary-1)
+		if (err == nil) != taken ||
+			err != nil && (!errors.Is(err, tokenize.ErrMalformed) || !strings.Contains(err.Error(), says)) {
 			t.Errorf("id %d: error %v", id, err)
 		}
 	}
@@ -107,13 +151,17 @@ func TestBoundOfBlanks(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for blank, says := range map[string]string{
 		"[MASK:1]": "", "[MASK:16]": "", "[MASK:0]": "a length that is not a number from 1 to 16",
-		"[MASK:17]": "a length that is not a number from 1 to 16", "[MASK:+1]": "a length that is not", "[MASK:01]": "a length",
-		"[MASK:]": "a length", "[MASK:1-]": "a length", "[MASK:2-2]": "", "[MASK:3-2]": "a length that runs backwards",
+		"[MASK:17]": "a length that is not a number from 1 to 16", "[MASK:+1]": "a length",
+		"[MASK:01]": "a length",
+		"[MASK:]":   "a length", "[MASK:1-]": "a length", "[MASK:2-2]": "",
+		"[MASK:3-2]":           "a length that runs backwards",
 		"[MASK=" + x(32) + "]": "", "[MASK=" + x(33) + "]": "a name that is not 1 to 32 bytes",
 		"[MASK=]": "a name that is not", "[MASK=a-b_1]": "", "[MASK=a.b]": "a name that is not",
-		"[MASK~" + x(200) + "]": "", "[MASK~" + x(201) + "]": "a pattern that is not a regular expression of 1 to 200 bytes",
-		"[MASK~]": "a pattern that is not", "[MASK~(]": "a pattern that is not", "[MASK:1=a~b]": "",
-		"[MASK~[]x]]": "", "[MASK~[^]x]]": "", `[MASK~\]]`: "", `[MASK~[\]x]]`: "", "[MASK~[x]": "the closing ] is missing",
+		"[MASK~" + x(200) + "]": "",
+		"[MASK~" + x(201) + "]": "a pattern that is not a regular expression of 1 to 200 bytes",
+		"[MASK~]":               "a pattern that is not", "[MASK~(]": "a pattern that is not", "[MASK:1=a~b]": "",
+		"[MASK~[]x]]": "", "[MASK~[^]x]]": "", `[MASK~\]]`: "", `[MASK~[\]x]]`: "",
+		"[MASK~[x]": "the closing ] is missing",
 	} {
 		_, err := tokenizer.Template("the " + blank + " was")
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
@@ -159,6 +207,96 @@ func TestParts(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestCharacterKinds: which characters the cleaning of BERT drops, and which are
+// words of their own, at the edges of their ranges. The ranges are those of
+// BERT's tokenization.py, up to U+2B920, see chinese.
+func TestCharacterKinds(t *testing.T) {
+	words := []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "ab"}
+	tokenizer := check.Must(tokenize.New(words, tokenize.Options{Cased: true}))(t)
+	kept := check.Must(tokenize.New(words, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true}))(t)
+	kinds := map[string][]rune{}
+	for _, r := range "\u0000\u0001\u0008\u000b\u001f\u007f\u0080\u009f\u00ad\u200b\ufffd\ue000\uf8ff" {
+		kinds["ab"] = append(kinds["ab"], r)
+	}
+	kinds["a b"] = []rune("\t\n\r \u00a0\u2003\u3000")
+	// Signs and Chinese characters are unknown here.
+	kinds["a [UNK] b"] = append([]rune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~¡§¿‘…、。"),
+		0x3400, 0x4dbf, 0x4e00, 0x9fff, 0xf900, 0xfaff, 0x20000, 0x2a6df, 0x2a700, 0x2b73f, 0x2b740, 0x2b81f, 0x2b920,
+		0x2ceaf, 0x2f800, 0x2fa1f)
+	kinds["[UNK]"] = append([]rune("09AZazé²ª°€"),
+		0x33ff, 0x4dc0, 0x4dff, 0xa000, 0xf8ff+0x2000, 0x1ffff, 0x2a6e0, 0x2a6ff, 0x2b820, 0x2b91f, 0x2ceb0, 0x2f7ff,
+		0x2fa20)
+	for want, list := range kinds {
+		for _, r := range list {
+			got := strings.Join(check.Must(tokenizer.Encode("a"+string(r)+"b"))(t).Tokens, " ")
+			if got != "[CLS] "+want+" [SEP]" {
+				t.Errorf("%U: %s, want %s", r, got, want)
+			}
+		}
+	}
+	for _, r := range []rune{0x1f, 0x7f, 0x200b, 0x4e00} {
+		got := strings.Join(check.Must(kept.Encode("a"+string(r)+"b"))(t).Tokens, " ")
+		if got != "[CLS] [UNK] [SEP]" {
+			t.Errorf("%U, kept: %s", r, got)
+		}
+	}
+}
+
+// TestUnspacedSlots: slots side by side have no space between them if both hold
+// a letter of a script without spaces.
+func TestUnspacedSlots(t *testing.T) {
+	tokenizer := newTokenizer(t, tokenize.Options{})
+	template := check.Must(tokenizer.Template("the [MASK:2] was"))(t)
+	for want, tokens := range map[string][]string{"the 日日 was": {"日", "日"}, "the 日 red was": {"日", "red"},
+		"the red 日 was": {"red", "日"}, "the red blue was": {"red", "blue"}} {
+		if got := template.Fill(lookUp(t, tokenizer, tokens...)).Text; got != want {
+			t.Errorf("%q: %q, want %q", tokens, got, want)
+		}
+	}
+}
+
+// TestDecodeOutside: ids outside the vocabulary have no text.
+func TestDecodeOutside(t *testing.T) {
+	tokenizer := newTokenizer(t, tokenize.Options{})
+	size := tokenizer.VocabularySize()
+	red := lookUp(t, tokenizer, "red")[0]
+	if got := tokenizer.Decode([]int{-1, red, size, size + 1, 0}); got != "red" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestOutside: an id outside the vocabulary is no token, and has no properties.
+func TestOutside(t *testing.T) {
+	for _, tokenizer := range []*tokenize.Tokenizer{newTokenizer(t, tokenize.Options{}), loadFamily(t, "roberta", ""),
+		loadFamily(t, "gemma", "")} {
+		size := tokenizer.VocabularySize()
+		for _, id := range []int{-1, size, size + 1} {
+			if tokenizer.Token(id) != "" || tokenizer.Piece(id) != "" || tokenizer.Word(id) || tokenizer.Unspaced(id) ||
+				tokenizer.Continues(id) {
+				t.Errorf("%d of %d: %q", id, size, tokenizer.Token(id))
+			}
+		}
+		if tokenizer.Token(0) == "" || tokenizer.Token(size-1) == "" {
+			t.Errorf("the first and last tokens are %q and %q", tokenizer.Token(0), tokenizer.Token(size-1))
+		}
+	}
+}
+
+// TestByteOfZero: a token that stands for the byte 0 is no word, and decodes to
+// it.
+func TestByteOfZero(t *testing.T) {
+	for _, name := range fallbackNames {
+		tokenizer := loadFamily(t, name, "")
+		ids := lookUp(t, tokenizer, "<0x00>", "<0x41>")
+		if got := tokenizer.Decode(ids); got != "\x00A" {
+			t.Errorf("%s: %q", name, got)
+		}
+		if tokenizer.Word(ids[0]) || !tokenizer.Word(ids[1]) {
+			t.Errorf("%s: byte 0 is a word: %v, byte 0x41: %v", name, tokenizer.Word(ids[0]), tokenizer.Word(ids[1]))
 		}
 	}
 }

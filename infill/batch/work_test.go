@@ -118,8 +118,8 @@ func TestColumnsOfMethods(t *testing.T) {
 		lines       int
 	}{
 		{nil, `{"template":"the [MASK] sat","top":1}`, []string{"probability", "proven"}, []string{"count", "seed"}, 1},
-		{[]string{"samples=2", "seed=1", "rank=final"}, `{"template":"the [MASK] sat"}`, []string{"probability", "count",
-			"seed"}, []string{"proven", "split_r_hat"}, 2},
+		{[]string{"samples=2", "seed=1", "rank=final"}, `{"template":"the [MASK] sat"}`,
+			[]string{"probability", "count", "seed"}, []string{"proven", "split_r_hat"}, 2},
 		{[]string{"sampler=gibbs", "samples=2", "steps=4", "seed=1", "rank=final"}, `{"template":"the [MASK] sat"}`,
 			[]string{"count", "split_r_hat", "final_count", "seed"}, []string{"probability", "proven"}, 2},
 		{nil, `{"template":"the [MASK] sat","top":1}` + "\n" +
@@ -159,6 +159,7 @@ func TestFillRejects(t *testing.T) {
 		`{"template":"the [MASK] sat","top":"x"}`:                                  `\"top\": \"x\" is not a whole number from 1`,
 		`{"template":"the [MASK] sat","temperature":2}`:                            `\"temperature\": `,
 		`{"template":"the [MASK] sat","slots":"2=cat"}`:                            `\"slots\": there is no blank 2`,
+		`{"template":"the [MASK] sat","top":2,"slots":"2=cat","ban":"dog"}`:        `\"slots\": there is no blank 2`,
 		`{"template":"the [MASK] sat","slot":"2=cat"}`:                             `\"slot\": there is no blank 2`,
 		`{"template":"the [MASK] sat","initial":"fill:cat,dog","sampler":"gibbs"}`: `\"initial\": 2 fills given`,
 		`{"template":"the [MASK=x] sat on the [MASK=x]","sampler":"gibbs"}`:        `\"sampler\": `,
@@ -185,6 +186,7 @@ func TestFillKeep(t *testing.T) {
 	}
 	const content = `{"template":"the [MASK] sat","top":"x","rank":3}`
 	j := job(t, "in.jsonl", content, "out.jsonl", keep("top"))
+	j.Note = func(note string) { t.Errorf("no column is an option: %s", note) }
 	s := must(t, j)
 	row := objectsOf(t, get(t, j.Output.Path))
 	if s.Rejected != 0 || row[0]["top"] != "x" || row[0]["rank"] != 3.0 {
@@ -192,6 +194,23 @@ func TestFillKeep(t *testing.T) {
 	}
 	refused(t, job(t, "in.jsonl", content, "out.jsonl", keep("top", "tops")),
 		`keep: the input has no column "tops": its columns are "template", "top", "rank"`)
+	// The column with the template is no option, whatever its name.
+	j = job(t, "in.jsonl", `{"context":"the [MASK] sat"}`, "out.jsonl", func(f *infill.Filler) work {
+		return &Fill{Filler: f, Key: "context"}
+	})
+	j.Note = func(note string) { t.Errorf("no column is an option: %s", note) }
+	s = must(t, j)
+	if s.Rejected != 0 {
+		t.Errorf("%+v", s)
+	}
+	var notes []string
+	j = job(t, "in.jsonl", `{"template":"the [MASK] sat","top":1,"seed":"","note":2}`, "out.jsonl", fills())
+	j.Note = func(note string) { notes = append(notes, note) }
+	must(t, j)
+	want := []string{"columns read as options: top, seed; --keep top copies one instead"}
+	if !slices.Equal(notes, want) {
+		t.Errorf("%q, want %q", notes, want)
+	}
 }
 
 // TestOptionsOfRuns: options that do not go together are an error of the run.
@@ -361,6 +380,33 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// TestQuotedLines: a cell of TSV in quotes has up to 1000 lines, and makes a
+// record of as many cells as the header. Else its quote is a character.
+func TestQuotedLines(t *testing.T) {
+	lines := func(n int) string { return strings.Repeat("a\n", n-1) + "a" }
+	for _, c := range []struct {
+		name, content string
+		records       int
+		first         string // text of the first record; "" for one with an error
+	}{
+		{"1000 lines", "text\tn\n\"" + lines(1000) + "\"\t1\n", 1, lines(1000)},
+		{"1001 lines", "text\tn\n\"" + lines(1001) + "\"\t1\n", 1001, ""},
+		{"a cell too many", "text\tn\n\"a\nb\"\t1\t2\n", 2, ""},
+		{"quotes within", "text\n\"a\nb \"\" c\nd\"\n", 1, "a\nb \" c\nd"},
+		{"no end", "text\n\"a\nb\n", 2, "\"a"},
+	} {
+		list, err := Records(File{Path: put(t, t.TempDir(), "in.tsv", c.content)}, "text")
+		if err != nil || len(list) != c.records {
+			t.Errorf("%s: %d records, error %v", c.name, len(list), err)
+			continue
+		}
+		text, _ := list[0].Object.Text("text")
+		if (list[0].Err != nil) != (c.first == "") || list[0].Err == nil && text != c.first {
+			t.Errorf("%s: %.20q, error %v", c.name, text, list[0].Err)
+		}
+	}
+}
+
 // TestOpen: a file is read as its name says, and one that is not there, or is
 // not what its name says, is an error.
 func TestOpen(t *testing.T) {
@@ -404,8 +450,8 @@ func TestTable(t *testing.T) {
 	}
 	for i, line := range lines {
 		fill := result.Fills[i]
-		for key, want := range map[string]string{"text": fill.Text, "blank_1": fill.Values[0], "blank_2": fill.Values[1],
-			"template": "the [MASK] [MASK]"} {
+		for key, want := range map[string]string{"text": fill.Text, "blank_1": fill.Values[0],
+			"blank_2": fill.Values[1], "template": "the [MASK] [MASK]"} {
 			if got := object.Plain(line.Get(key)); got != want {
 				t.Errorf("%s of %d: %q, want %q", key, i, got, want)
 			}
@@ -440,8 +486,8 @@ func TestDamagedRun(t *testing.T) {
 			"line 1 is no line of a run of this version of infill"},
 		"another form": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"form":"csv"`, `"form":"pdf"`,
 			false, "its name does not tell the form of the output"},
-		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":{`, `"copied":[],"x":{`,
-			false, "the line is not a JSON object"},
+		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":{`,
+			`"copied":[],"x":{`, false, "the line is not a JSON object"},
 		"a receipt that is a folder": {receiptOf, "", "", false, "out.csv.run.json"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -299,6 +300,35 @@ func TestLeastTimes(t *testing.T) {
 			if err != nil && !strings.HasSuffix(err.Error(), "give 10ms or more") {
 				t.Errorf("%s %v: %v", name, d, err)
 			}
+		}
+	}
+}
+
+// TestEvents: events of a search have what it has found so far, and those of
+// chains the mean of U, if the sampler needs it.
+func TestEvents(t *testing.T) {
+	f, m := newFaulty(t, func() error { return nil })
+	before := m.Before
+	m.Before = func(ctx context.Context) error {
+		time.Sleep(210 * time.Millisecond) // an event at most every 200 ms
+		return before(ctx)
+	}
+	url := started(t, serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake",
+		Limits: serve.DefaultLimits()})
+	for _, c := range []struct {
+		body        string
+		fills, mean bool
+	}{
+		{`{"template":"the [MASK] [MASK] on the mat"}`, true, false},
+		{`{"template":"the [MASK] sat on the [MASK]","sampler":"dmala","steps":2,"samples":2}`, false, true},
+		{`{"template":"the [MASK] sat on the [MASK]","sampler":"gibbs","steps":2,"samples":2}`, false, false},
+	} {
+		code, text := ask(t, url+"/v1/fill", c.body, "Accept", "text/event-stream")
+		progress, result, _ := strings.Cut(text, "event: result\n")
+		if code != 200 || !strings.HasPrefix(progress, "event: progress\ndata: {\"step\":") ||
+			strings.Contains(progress, `"fills":[`) != c.fills ||
+			strings.Contains(progress, `"mean_log_likelihood":`) != c.mean || !strings.Contains(result, `"fills":[`) {
+			t.Errorf("%s: %d %s", c.body, code, text)
 		}
 	}
 }
