@@ -68,6 +68,8 @@ func TestInputs(t *testing.T) {
 			"chains", "2", "steps", "2", "repeats", "1"}},
 		{"learn images", "data", idx(6, 4, 0), idx(6, 4, 255), images},
 		{"learn images", "test", idx(6, 8, 0), idx(6, 8, 255), images},
+		{"learn text", "data", strings.Repeat(text, 3), strings.Repeat(text, 4), append([]string{"words", "13", "samplers",
+			"gwg", "steps", "1", "ais-steps", "3", "ais-chains", "3", "buffer", "5", "batch", "5"}, training...)},
 		{"learn contacts", "alignment", alignment, alignment + ">c\nAAA\n",
 			append([]string{"contacts", saved(t, "c", "1 3\n")}, couplings...)},
 		{"learn contacts", "contacts", "1 3\n", "1 2\n",
