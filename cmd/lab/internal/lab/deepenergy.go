@@ -67,7 +67,8 @@ func deepColumns(examples, slots string, own ...column) []column {
 			"sampling; small where the interval is too short"},
 		{name: "exact-ll", format: "%.2f", definition: "the same by listing all " + examples},
 	}, own, []column{
-		{name: "independent", format: "%.2f", definition: "log-likelihood of independent " + slots + ", for comparison"},
+		{name: "independent", format: "%.2f",
+			definition: "log-likelihood of independent " + slots + ", for comparison"},
 		acceptanceColumn(), secondsColumn("of training and evaluation"),
 	})
 }
@@ -132,7 +133,7 @@ var (
 	_ samplers.ConditionalTarget = conditionalEnergy{}
 )
 
-// newDeepEnergy makes the energy of a subject, with weights that the cell draws.
+// newDeepEnergy makes the energy of a subject. The cell draws its weights.
 func newDeepEnergy(b *bench, s *subject) *deepEnergy {
 	d := &deepEnergy{network: s.network, weights: make([]float64, s.network.Weights()), base: newBase(s.laws)}
 	for _, law := range s.laws {
@@ -180,7 +181,7 @@ func (d *deepEnergy) addGradient(ctx context.Context, states []int, scale float6
 // a slot at once.
 type conditionalEnergy struct {
 	*deepEnergy
-	network slotNetwork
+	slotwise slotNetwork
 }
 
 // slotNetwork computes f for all categories of one slot of each state, less
@@ -190,7 +191,7 @@ type slotNetwork interface {
 }
 
 func (d conditionalEnergy) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
-	if err := d.network.SlotEnergies(ctx, states, slots, logp); err != nil {
+	if err := d.slotwise.SlotEnergies(ctx, states, slots, logp); err != nil {
 		return err
 	}
 	wide := len(logp) / len(slots)

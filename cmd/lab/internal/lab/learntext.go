@@ -54,7 +54,8 @@ func readSentences(in *inputs, name string, words, vocabulary int) (*sentenceSet
 		}
 	}
 	if len(kept) < 5 {
-		return nil, refuse("data", "%s: %d sentences of at most %d words: at least 5 are needed", name, len(kept), words)
+		return nil, refuse("data", "%s: %d sentences of at most %d words: at least 5 are needed", name, len(kept),
+			words)
 	}
 	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
@@ -125,9 +126,8 @@ func categoryLaws(data [][]int, categories int) [][]float64 {
 	return laws
 }
 
-// bigrams is a law by the chain rule, of each word given the one before it. The
-// counts of pairs are smoothed by as many more as priorPairs, drawn from the law
-// of the slot.
+// bigrams is a law by the chain rule, of each word given the one before it. To
+// the counts of pairs come priorPairs more, spread as the law of the slot.
 type bigrams struct {
 	laws   [][]float64
 	pairs  map[[2]int]float64
@@ -175,11 +175,11 @@ each word given the one before it. The slides have --words 20 --vocabulary 10000
 	o := deepFlags(f, pcdFlags(f, 500, 50, 500, 0.003, 0), "gibbs,gwg", "gwg")
 	data := f.String("data", "sentences", "sentences, or a `FILE` with one on each line")
 	words := wholeFlag(f, "words", 12, 2, 1<<8, "slots of a sentence; longer sentences are left out")
-	vocabulary := wholeFlag(f, "vocabulary", 300, firstWord+1, maxCategories,
+	vocabulary := wholeFlag(f, "vocabulary", 200, firstWord+1, maxCategories,
 		"words, the most frequent ones, with a mark for others and one for the end")
-	dimensions := wholeFlag(f, "dimensions", 16, 1, 1<<10, "numbers of an embedding")
+	dimensions := wholeFlag(f, "dimensions", 8, 1, 1<<10, "numbers of an embedding")
 	reach := wholeFlag(f, "reach", 1, 0, 1<<4, "words that a window sees on either side")
-	hidden := wholeFlag(f, "hidden", 32, 1, 1<<12, "hidden units of the network")
+	hidden := wholeFlag(f, "hidden", 16, 1, 1<<12, "hidden units of the network")
 	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
 		if err := o.check(); err != nil {
 			return nil, err

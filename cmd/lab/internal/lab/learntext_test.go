@@ -25,8 +25,8 @@ func network5() (n *wordNetwork, weights []float64) {
 	return n, weights
 }
 
-// TestWordNetwork: the energy of a sentence is the sum over its windows, written
-// down again; the slopes of the weights are those of finite differences; and
+// TestWordNetwork: the energy of a sentence is the sum over its windows, which
+// is written down again; the slopes of the weights are those of finite differences; and
 // all words of a slot at once differ as whole sentences do.
 func TestWordNetwork(t *testing.T) {
 	n, weights := network5()

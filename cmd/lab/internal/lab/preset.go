@@ -108,7 +108,7 @@ func figures() []figure {
 	}
 }
 
-// FigureSizes returns the chains and steps of a preset, or 0 for an unknown one.
+// FigureSizes returns the chains and steps of a preset, or 0 if it is unknown.
 func FigureSizes(name string) (chains, steps int) {
 	for _, f := range figures() {
 		if f.name == name {

@@ -110,7 +110,7 @@ func TestAutoencoderGradients(t *testing.T) {
 
 // TestWakeSleep: the mean of the gradients by q's weights is the gradient of
 // the mean of log q over the model's own images and bits, which is listed, and
-// differs from that of the bound. The gradients by p's weights have the bound's.
+// not that of the bound. The gradients by p's weights have the bound's.
 func TestWakeSleep(t *testing.T) {
 	images := []float64{1, 0, 1, 1, 0, 0, 1, 0}
 	for _, structure := range []string{"linear", "nonlinear", "two-layers"} {
