@@ -16,11 +16,11 @@ import (
 
 // deepOptions are the options of trainings of deep energies.
 type deepOptions struct {
-	pcd                          pcdOptions
-	samplers, annealer           *[]Spec
-	steps, warmUp                *int
-	average                      *float64
-	temperatures, chains, repeat *int
+	pcd                           pcdOptions
+	samplers, annealer            *[]Spec
+	steps, warmUp                 *int
+	average                       *float64
+	temperatures, chains, repeats *int
 }
 
 func deepFlags(f *pflag.FlagSet, pcd pcdOptions, list, annealer string) deepOptions {
@@ -35,7 +35,7 @@ func deepFlags(f *pflag.FlagSet, pcd pcdOptions, list, annealer string) deepOpti
 			"what the averaged weights, which are evaluated, keep at each update; below 1"),
 		temperatures: wholeFlag(f, "ais-steps", 500, 1, 1<<30, "its temperatures"),
 		chains:       wholeFlag(f, "ais-chains", 50, 2, maxChains, "its chains"),
-		repeat:       repeatsFlag(f, 2),
+		repeats:      repeatsFlag(f, 2),
 	}
 }
 

@@ -65,7 +65,7 @@ MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fif
 			newDifferenceCurve())
 		p.repeats(discreteLangevin, "table 1")
 		for _, spec := range *o.samplers {
-			p.add(*o.repeat, func(ctx context.Context, b *bench) error { return o.learn(ctx, b, spec, set) },
+			p.add(*o.repeats, func(ctx context.Context, b *bench) error { return o.learn(ctx, b, spec, set) },
 				parameter{"sampler", spec.Label})
 		}
 		return p, nil

@@ -193,7 +193,7 @@ each word given the one before it. The slides have --words 20 --vocabulary 10000
 		p.repeats(gibbsGradients, "text")
 		p.notes = []string{set.note}
 		for _, spec := range *o.samplers {
-			p.add(*o.repeat, func(ctx context.Context, b *bench) error {
+			p.add(*o.repeats, func(ctx context.Context, b *bench) error {
 				examples, tests, laws := set.parts(b)
 				return o.train(ctx, b, spec, &subject{
 					examples: examples, tests: tests, laws: laws,
@@ -202,12 +202,12 @@ each word given the one before it. The slides have --words 20 --vocabulary 10000
 				})
 			}, parameter{"sampler", spec.Label})
 		}
-		p.add(*o.repeat, func(_ context.Context, b *bench) error {
+		p.add(*o.repeats, func(_ context.Context, b *bench) error {
 			_, tests, laws := set.parts(b)
 			b.number("test-ll", newBase(laws).mean(tests))
 			return nil
 		}, parameter{"sampler", "independent"})
-		p.add(*o.repeat, func(_ context.Context, b *bench) error {
+		p.add(*o.repeats, func(_ context.Context, b *bench) error {
 			examples, tests, laws := set.parts(b)
 			m := newBigrams(laws, slices.Collect(slices.Chunk(examples, *words)))
 			b.number("test-ll", m.mean(tests))

@@ -159,8 +159,16 @@ func TestLearnText(t *testing.T) {
 		}
 		for _, name := range c.Files {
 			text := string(must(os.ReadFile(filepath.Join(dir, name)))(t))
-			if lines := strings.Split(text, "\n"); len(lines) != 101 || strings.ContainsAny(text, "z") {
-				t.Errorf("%s: %d lines\n%s", name, len(lines), text)
+			pairs, right := 0, 0
+			for line := range strings.Lines(text) {
+				words := strings.Fields(line)
+				for i := range len(words) - 1 {
+					pairs++
+					right += strings.Count("ab ba cd dc", words[i]+words[i+1])
+				}
+			}
+			if strings.Count(text, "\n") != 100 || pairs < 100 || float64(right)/float64(pairs) < 0.8 {
+				t.Errorf("%s: %d of %d pairs are those of the data:\n%s", name, right, pairs, text)
 			}
 		}
 		if len(c.Files) != 2 {
