@@ -45,6 +45,7 @@ func Scales() []Scale {
 			[]Ratio{{"steps", 5000, float64(steps4)}}},
 		{"dlp-figure-7", "DLP: 50,000 and 125,000 steps", nil},
 		{"fhmm", "GWG: 100 chains, 5,000 steps", []Ratio{{Name: "chains", Paper: 100}, {Name: "steps", Paper: 5000}}},
+		{"gwg-fhmm", "GWG: 100 chains, 5,000 steps", nil},
 		{"gwg-ising", "GWG: 10 × 10 sites, 100 chains, 5,000 steps", nil},
 		{"networks", "DLP: 50 chains, 1,000 steps, on these tables", chainsAndSteps},
 		{"networks-breast-cancer", "DLP: 50 chains, 1,000 steps, on this table", chainsAndSteps},
