@@ -43,6 +43,7 @@ func Scales() []Scale {
 		{"dlp-figure-3", "DLP: 5 × 5 sites, 50,000 steps; 10 chains, not 2", nil},
 		{"dlp-figure-4", "DLP: 784 × 500 units, 100 chains, 5,000 steps",
 			[]Ratio{{"steps", 5000, float64(steps4)}}},
+		{"dlp-figure-4-steps", "DLP: 784 × 500 units, 100 chains, 5,000 steps; random weights", nil},
 		{"dlp-figure-7", "DLP: 50,000 and 125,000 steps", nil},
 		{"fhmm", "GWG: 100 chains, 5,000 steps", []Ratio{{Name: "chains", Paper: 100}, {Name: "steps", Paper: 5000}}},
 		{"gwg-fhmm", "GWG: 100 chains, 5,000 steps", nil},
