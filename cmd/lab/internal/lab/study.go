@@ -57,8 +57,8 @@ func Studies() []*Study {
 		list = append(list, newComparison(k))
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newLearnText(), newNetworks(), newLearnContacts(),
-		newARMToy(), newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(), newProofs(),
-		newIntegers(), newInfilling(), newTrace())
+		newARMToy(), newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(),
+		newProofs(), newIntegers(), newInfilling(), newTrace())
 }
 
 // plan describes the work of a study before it runs.

@@ -223,7 +223,8 @@ func Rows() []Row {
 				"{dlp-figure-2|acceptance|%.3f|sampler=dmala:step-size=1.2}",
 			Claims: brief(steps2.above("part="+partESS, dmala8, hb, gibbs1, "gibbs", lb, "gwg", "gwg-x:radius=4"))},
 		{Of: "DLP figure 3", Shows: "log RMSE, 5 × 5 Ising", Command: "--preset dlp-figure-3",
-			Paper: "DMALA leads", Here: "at the paper's sizes: DMALA {dlp-figure-3|log-rmse-at-steps|%.2f|sampler=" + dmala8 + "}, GWG-4 " +
+			Paper: "DMALA leads", Here: "at the paper's sizes: DMALA " +
+				"{dlp-figure-3|log-rmse-at-steps|%.2f|sampler=" + dmala8 + "}, GWG-4 " +
 				"{dlp-figure-3|log-rmse-at-steps|%.2f|sampler=gwg-x:radius=4}",
 			Claims: figure3.below("", dmala8, hb, gibbs1, "gibbs", lb, "gwg", "gwg-x:radius=4", "dula:step-size=0.4",
 				rmala3, rhmc3, dsvgd3)},
@@ -236,11 +237,13 @@ func Rows() []Row {
 				dmala4 + "}, {dlp-figure-4|log-mmd-at-steps|%.2f|sampler=" + dula + "}; GWG " +
 				"{dlp-figure-4|log-mmd-at-steps|%.2f|sampler=gwg}",
 			Claims: join(figure4.below("", dmala4, dula, "gwg", gibbs1), figure4.below("", dula, "gwg", gibbs1))},
-		{Of: "the same", Shows: "after the paper's 5,000 steps", Command: "rbm --data none --visible 784 --hidden 500 " +
-			"--scale 0.2236 --reference block-gibbs --reference-steps 40 --chains 100 --steps 5000 --warm-up 0 " +
-			"--samplers rbm-gibbs," + gibbs1 + ",gwg," + dula + "," + dmala4,
-			Paper: "DMALA lowest, about −6.5", Here: "random weights: {dlp-figure-4-steps|log-mmd-at-steps|%.2f|sampler=" +
-				dmala4 + "}, {dlp-figure-4-steps|log-mmd-at-steps|%.2f|sampler=" + dula + "}; GWG " +
+		{Of: "the same", Shows: "after the paper's 5,000 steps",
+			Command: "rbm --data none --visible 784 --hidden 500 " +
+				"--scale 0.2236 --reference block-gibbs --reference-steps 40 --chains 100 --steps 5000 --warm-up 0 " +
+				"--samplers rbm-gibbs," + gibbs1 + ",gwg," + dula + "," + dmala4,
+			Paper: "DMALA lowest, about −6.5", Here: "random weights: " +
+				"{dlp-figure-4-steps|log-mmd-at-steps|%.2f|sampler=" + dmala4 + "}, " +
+				"{dlp-figure-4-steps|log-mmd-at-steps|%.2f|sampler=" + dula + "}; GWG " +
 				"{dlp-figure-4-steps|log-mmd-at-steps|%.2f|sampler=gwg}",
 			Claims: after5000.below("", dmala4, dula, "gwg", gibbs1)},
 		{Of: "the same", Shows: "on a machine that has learned images", Command: "rbm --data digits --hidden 500 " +
@@ -331,8 +334,8 @@ func Rows() []Row {
 				"`--preset dlp-figure-4-grid`",
 			Claims: figure4.below("", "gwg", rhmc4, rmala4, dsvgd4)},
 		{Of: "the same", Shows: "an Ising model, at the sizes of the authors' program", Command: latticeCommand,
-			Paper: "better than Gibbs by steps; the slides have Hamming ball on hidden chains only", Here: "ESS of 1,000 " +
-				"steps: GWG " +
+			Paper: "better than Gibbs by steps; the slides have Hamming ball on hidden chains only",
+			Here: "ESS of 1,000 steps: GWG " +
 				"{gwg-ising|ess|%.1f|sampler=gwg}, Hamming ball {gwg-ising|ess|%.1f|sampler=" + hb + "}, Gibbs " +
 				"{gwg-ising|ess|%.1f|sampler=" + gibbs1 + "}",
 			Claims: lattice10.above("", "gwg", gibbs1, "gibbs-x:block=2")},

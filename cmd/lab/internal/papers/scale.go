@@ -16,7 +16,8 @@ import (
 
 // ScaleRule says how seconds at the papers' sizes are worked out.
 const ScaleRule = "At the papers' sizes, seconds are those of the results times the paper's number of updates, " +
-	"steps, chains, trainings and pixels, each over that of the results. **run** means that the results have those sizes."
+	"steps, chains, trainings and pixels, each over that of the results. **run** means that the results have those " +
+	"sizes."
 
 // A Scale is how an experiment grows to a paper's sizes.
 type Scale struct {

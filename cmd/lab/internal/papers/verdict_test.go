@@ -114,7 +114,8 @@ func TestFill(t *testing.T) {
 func TestSeconds(t *testing.T) {
 	all := parsed(t, "sampler,seconds\na,1.5\nb,\nc,3\n")
 	all["y"] = parsed(t, "sampler,u\na,2\n")["x"]
-	all["fhmm"] = parsed(t, "seconds,signature\n1.5,lab:fhmm|chains:8|steps:2000\n3,lab:fhmm|chains:8|steps:2000\n")["x"]
+	const signature = "lab:fhmm|chains:8|steps:2000"
+	all["fhmm"] = parsed(t, "seconds,signature\n1.5,"+signature+"\n3,"+signature+"\n")["x"]
 	all["dlp-figure-7"] = parsed(t, "sampler,seconds\na,9\n")["x"]
 	got, err := Fill("<!-- seconds -->\nold\n<!-- end -->\n", all)
 	want := "<!-- seconds -->\n" +
