@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -16,15 +17,16 @@ import (
 type heldJob struct {
 	begun, release chan struct{}
 	shared         int // requests in its call
+	price          int // of its row; 0 for 1, and at a price no other job shares its call
 }
 
 func newHeldJob() *heldJob { return &heldJob{begun: make(chan struct{}), release: make(chan struct{})} }
 
 func (j *heldJob) rows() int                 { return 1 }
-func (j *heldJob) cost() int                 { return 1 }
+func (j *heldJob) cost() int                 { return max(1, j.price) }
 func (j *heldJob) room() int                 { return 7 }
 func (j *heldJob) fitting(room, row int) int { return min(room, 1-row) }
-func (j *heldJob) shares(job) bool           { return true }
+func (j *heldJob) shares(other job) bool     { return j.price == 0 || other == j }
 
 func (j *heldJob) run(ctx context.Context, _ *sharedCall, parts []part) error {
 	close(j.begun)
@@ -79,6 +81,39 @@ func TestSharedCallEnds(t *testing.T) {
 			if jobs[0].shared != len(jobs) {
 				t.Errorf("%d share the call, want %d", jobs[0].shared, len(jobs))
 			}
+		})
+	}
+}
+
+// TestWorkers: as many calls run at once as there are workers, and no more.
+func TestWorkers(t *testing.T) {
+	for workers := 1; workers <= 3; workers++ {
+		synctest.Test(t, func(t *testing.T) {
+			e := &engine{workers: workers}
+			begun := 0
+			var jobs []*heldJob
+			var wait sync.WaitGroup
+			for range workers + 2 {
+				j := newHeldJob()
+				j.price = enough
+				jobs = append(jobs, j)
+				wait.Go(func() { check.OK(t, e.await(t.Context(), j)) })
+				synctest.Wait() // in this order
+			}
+			for _, j := range jobs {
+				select {
+				case <-j.begun:
+					begun++
+				default:
+				}
+			}
+			if begun != workers {
+				t.Errorf("%d calls run at once, and there are %d workers", begun, workers)
+			}
+			for _, j := range jobs {
+				close(j.release)
+			}
+			wait.Wait()
 		})
 	}
 }

@@ -300,3 +300,15 @@ func TestByteOfZero(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualScores: of pieces with equal scores, a unigram model takes the longer
+// one, as the reference does.
+func TestEqualScores(t *testing.T) {
+	tokenizer := check.Must(tokenize.Load(spoilt(t, growing(0, "")["tokenizer.json"].Data, func(f map[string]any) {
+		model := f["model"].(map[string]any)
+		model["vocab"] = append(model["vocab"].([]any), []any{"b", -2}, []any{"ab", -4}, []any{"▁", -1})
+	})))(t)
+	if got := check.Must(tokenizer.Encode("bab"))(t).Tokens; !slices.Equal(got, []string{"<s>", "▁", "b", "ab", "</s>"}) {
+		t.Errorf("%q", got)
+	}
+}
