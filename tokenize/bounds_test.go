@@ -145,6 +145,22 @@ func TestBoundOfIDs(t *testing.T) {
 	}
 }
 
+// TestBoundOfVocabulary: a vocabulary has 2^20 tokens at most.
+func TestBoundOfVocabulary(t *testing.T) {
+	list := vocabulary()
+	for i := len(list); i < tokenize.MaxVocabulary; i++ {
+		list = append(list, fmt.Sprint("token ", i))
+	}
+	tokenizer, err := tokenize.New(list, tokenize.Options{})
+	if err != nil || tokenizer.VocabularySize() != tokenize.MaxVocabulary {
+		t.Errorf("%d tokens: %v", len(list), err)
+	}
+	_, err = tokenize.New(append(list, "another"), tokenize.Options{})
+	if !errors.Is(err, tokenize.ErrLargeVocabulary) {
+		t.Errorf("one token more: %v", err)
+	}
+}
+
 // TestBoundOfBlanks: how long the parts of a blank may be.
 func TestBoundOfBlanks(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
