@@ -324,7 +324,9 @@ func TestEqualScores(t *testing.T) {
 		model := f["model"].(map[string]any)
 		model["vocab"] = append(model["vocab"].([]any), []any{"b", -2}, []any{"ab", -4}, []any{"▁", -1})
 	})))(t)
-	if got := check.Must(tokenizer.Encode("bab"))(t).Tokens; !slices.Equal(got, []string{"<s>", "▁", "b", "ab", "</s>"}) {
-		t.Errorf("%q", got)
+	want := []string{"<s>", "▁", "b", "ab", "</s>"}
+	got := check.Must(tokenizer.Encode("bab"))(t).Tokens
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
