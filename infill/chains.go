@@ -123,7 +123,7 @@ func (c Chains) settled() Method {
 }
 
 // check returns an *OptionError if the options of chains do not fit together.
-func (c Chains) check(*Request) error {
+func (c Chains) check(_ *Request, m Model) error {
 	name := c.Sampler.Spec.Name
 	err := c.Sampler.Spec.Check()
 	if err != nil {
@@ -140,6 +140,9 @@ func (c Chains) check(*Request) error {
 		return wrong("balance", "%s has none to choose: leave it out", name)
 	case c.Gradient != "" && kind.OnText.Gradient == "":
 		return wrong("gradient", "%s uses none: leave it out", name)
+	case lm.Gradient(c.Gradient) == lm.Full && m.NoGradient != "":
+		return wrong("gradient", "model %s has none: %s; take local, or a sampler without gradients", m.Name,
+			m.NoGradient)
 	}
 	return nil
 }

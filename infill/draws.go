@@ -32,7 +32,7 @@ func (d Draws) settled() Method {
 	return d
 }
 
-func (d Draws) check(*Request) error {
+func (d Draws) check(*Request, Model) error {
 	if d.Samples == 0 {
 		return wrong("samples", "draws need a number of them: give 1 or more")
 	}

@@ -63,6 +63,8 @@ type Model struct {
 	Note    string `json:"-"`
 	// Segments is the number of segments that the model distinguishes.
 	Segments int `json:"-"`
+	// NoGradient says why the model cannot be differentiated; "" if it can be.
+	NoGradient string `json:"-"`
 }
 
 // Filler fills templates with one model. Many goroutines may use it at once;
@@ -99,6 +101,7 @@ func (f *Filler) describe(d lm.Description) {
 	m.Runtime = d.Runtime
 	m.Device = d.Device
 	m.Note = d.Note
+	m.NoGradient = d.NoGradient
 }
 
 // Model describes the model.
@@ -212,6 +215,10 @@ func Open(o OpenOptions) (*Filler, error) {
 	if err != nil {
 		return nil, err
 	}
+	err = lm.CheckDevice(bundle, o.Device)
+	if err != nil {
+		return nil, err
+	}
 	tokenizer, err := bundle.Tokenizer()
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
@@ -240,6 +247,7 @@ func Open(o OpenOptions) (*Filler, error) {
 	f.model.Name = bundle.Name
 	f.model.SHA256 = bundle.SHA256
 	f.model.Segments = bundle.Config.Segments
+	f.model.NoGradient = bundle.NoGradient()
 	return f, nil
 }
 

@@ -29,7 +29,7 @@ type Plan struct {
 // template.
 func (f *Filler) Plan(r Request) (*Plan, error) {
 	r = r.settled()
-	err := r.check()
+	err := r.check(f.Model())
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +194,9 @@ type Method interface {
 	// settled returns the method with its defaults written out. The other
 	// methods are called on settled methods.
 	settled() Method
-	// check returns an *OptionError for a value that cannot be used in r.
-	check(r *Request) error
+	// check returns an *OptionError for a value that cannot be used in r, or
+	// with the model m.
+	check(r *Request, m Model) error
 	// fits returns an *OptionError if the method cannot answer the plan.
 	fits(p *Plan) error
 	// cost returns upper bounds of the model rows that a plan needs, 0 if only

@@ -181,15 +181,21 @@ func unfolded(given []Given) ([]Given, error) {
 }
 
 // check returns an *OptionError for a value of a settled request that cannot be
-// used with any template.
-func (r *Request) check() error {
-	return cmp.Or(checkValues(r.Fit), checkValues(*r), checkValues(r.Method), r.Method.check(r))
+// used with any template. m is the model, or the zero value for any model.
+func (r *Request) check(m Model) error {
+	return cmp.Or(checkValues(r.Fit), checkValues(*r), checkValues(r.Method), r.Method.check(r, m))
 }
 
 // Check returns an *OptionError for a value that cannot be used with any template.
 func (r Request) Check() error {
 	r = r.settled()
-	return r.check()
+	return r.check(Model{})
+}
+
+// Check does what [Request.Check] does, for templates of the filler's model.
+func (f *Filler) Check(r Request) error {
+	r = r.settled()
+	return r.check(f.Model())
 }
 
 // checkValues returns an *OptionError for the first option of a struct whose value

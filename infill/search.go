@@ -32,7 +32,7 @@ func (s Search) settled() Method {
 	return s
 }
 
-func (s Search) check(r *Request) error {
+func (s Search) check(r *Request, _ Model) error {
 	if r.Top > maxTop {
 		return wrong("top", "%d are too many to prove: ask for %d at most, or make draws with samples", r.Top, maxTop)
 	}

@@ -38,6 +38,8 @@ type reference struct {
 	Bundle *models.Bundle
 	Mask   int
 	Cases  []referenceCase
+	// SpreadBy is the text that spreads the inputs of the model in int8.
+	SpreadBy []int `json:"spread_by"`
 }
 
 // referenceCase is a text and the rows in which one of its slots is masked.

@@ -74,7 +74,8 @@ func TestNeighbours(t *testing.T) {
 		"mapped":   engineModel(t, mapped, Options{Device: "cpu"}),
 	}
 	if CheckInt8() == nil {
-		whole := check.Must(modelstest.Int8(t.Context(), t.TempDir(), builtIn(t)))(t)
+		float := builtIn(t)
+		whole := check.Must(modelstest.Int8(t.Context(), t.TempDir(), float, modelstest.Largest(float)))(t)
 		cases["int8"] = engineModel(t, whole, Options{Device: "cpu"})
 	}
 	for name, m := range cases {

@@ -15,14 +15,16 @@ import (
 	"infill/models"
 )
 
-// inInt8 is a copy of a model in int8. It skips the test on processors where
-// such a model does not run.
-func inInt8(t testing.TB, bundle *models.Bundle) *models.Bundle {
+// inInt8 is a copy of a model in int8, whose inputs are spread as text says. It
+// skips the test on processors where such a model does not run.
+func inInt8(t testing.TB, bundle *models.Bundle, mask int, text []int) *models.Bundle {
 	t.Helper()
 	if err := lm.CheckInt8(); err != nil {
 		t.Skip(err)
 	}
-	return check.Must(modelstest.Int8(t.Context(), t.TempDir(), bundle))(t)
+	o := lm.Options{Device: "cpu", MaskID: mask}
+	largest := check.Must(lm.LargestInputs(t.Context(), bundle, o, [][]int{text}))(t)
+	return check.Must(modelstest.Int8(t.Context(), t.TempDir(), bundle, largest))(t)
 }
 
 // Every family in int8 computes what its reference implementation does in double
@@ -36,7 +38,7 @@ func TestInt8Reference(t *testing.T) {
 			if len(want.Cases) == 0 {
 				t.Fatal("no cases")
 			}
-			m := openBundle(t, inInt8(t, r.Bundle), want.Mask)
+			m := openBundle(t, inInt8(t, r.Bundle, want.Mask, want.SpreadBy), want.Mask)
 			worst := 0.0
 			for _, c := range want.Cases {
 				for i, slot := range c.Slots {
@@ -56,7 +58,7 @@ func TestInt8Reference(t *testing.T) {
 
 // A model in int8 runs on the processor, and has no full gradient.
 func TestInt8Refused(t *testing.T) {
-	bundle := inInt8(t, check.Must(models.Open(""))(t))
+	bundle := inInt8(t, check.Must(models.Open(""))(t), maskID, []int{101, 2002, 102})
 	_, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cuda:1", MaskID: maskID})
 	check.Says(t, err, "model int8 is in int8, which is for processors: use --device cpu, or the model in float "+
 		models.BuiltInName)
@@ -79,15 +81,30 @@ func TestInt8Refused(t *testing.T) {
 	}
 }
 
-// The matrices of the copy are the model's, up to half a step of their rows; all
-// other weights are equal.
+// The matrices of the copy are the model's, with columns divided by the factors
+// of their inputs, up to half a step of their rows. All other weights are equal.
 func TestInt8Weights(t *testing.T) {
 	for _, r := range references(t) {
-		bundle := check.Must(modelstest.Int8(t.Context(), t.TempDir(), r.Bundle))(t)
+		bundle := check.Must(modelstest.Int8(t.Context(), t.TempDir(), r.Bundle, modelstest.Largest(r.Bundle)))(t)
 		if !bundle.Int8() || r.Bundle.Int8() {
 			t.Errorf("%s: in int8 %t, its model %t", r.Name, bundle.Int8(), r.Bundle.Int8())
 		}
 		whole := 0
+		factors := map[string][]float32{}
+		kinds := map[float32]bool{}
+		for _, s := range bundle.Config.Spreads() {
+			tensor, _ := bundle.Tensor(s.Name)
+			list := check.Must(check.Must(safetensors.Open(tensor.Path))(t).Float32s(s.Name))(t)
+			for _, matrix := range s.Matrices {
+				factors[matrix] = list
+			}
+			for _, factor := range list {
+				kinds[factor] = true
+			}
+		}
+		if len(kinds) < 2 {
+			t.Errorf("%s: the factors %v", r.Name, kinds)
+		}
 		for _, want := range r.Bundle.Config.Tensors() {
 			from, _ := r.Bundle.Tensor(want.Name)
 			to, _ := bundle.Tensor(want.Name)
@@ -104,6 +121,9 @@ func TestInt8Weights(t *testing.T) {
 			scales := check.Must(file.Float32s(models.Scale(to.Name)))(t)
 			for i, x := range original {
 				scale := float64(scales[i/to.Shape[1]])
+				if list, ok := factors[to.Name]; ok {
+					x /= list[i%to.Shape[1]]
+				}
 				if d := math.Abs(float64(x) - float64(int8(steps[i]))*scale); !(d <= 0.5001*scale) {
 					t.Fatalf("%s: %s[%d]: %g became %d steps of %g", r.Name, want.Name, i, x, int8(steps[i]), scale)
 				}

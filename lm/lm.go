@@ -59,12 +59,12 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
 			bundle.Config.VocabularySize)
 	}
-	var err error
+	err := CheckDevice(bundle, o.Device)
+	if err != nil {
+		return nil, err
+	}
 	if bundle.Int8() {
-		o.Device, err = int8Device(bundle, o.Device)
-		if err != nil {
-			return nil, err
-		}
+		o.Device = "cpu"
 	}
 	path := o.Library
 	if path == "" {
@@ -135,13 +135,15 @@ type Description struct {
 	Device  string // the device in use, "cpu" or "cuda:N"
 	Note    string // why "auto" chose the CPU; "" if it did not, or if Options.Device is not "auto"
 	Threads int    // number of threads of one model call on the CPU
+	// NoGradient says why the model cannot be differentiated; "" if it can be.
+	NoGradient string
 }
 
 // Description says which model runs, and on which device.
 func (m *MaskedLM) Description() Description {
 	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
 		Device: m.runtime.Device(),
-		Note:   m.runtime.Note(), Threads: m.runtime.Threads()}
+		Note:   m.runtime.Note(), Threads: m.runtime.Threads(), NoGradient: m.bundle.NoGradient()}
 }
 
 // Positions returns the length of the longest text that the model takes, in
@@ -323,32 +325,13 @@ func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: 
 
 // gradientOf does what [graphOf] does, for graphs with a backward pass.
 func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
-	if b.Int8() {
-		return nil, &noGradientError{b.Name, fmt.Errorf("it is in int8, which has none; use %s", inFloat(b))}
+	why := b.NoGradient()
+	if why != "" {
+		return nil, fmt.Errorf("model %s has no gradient: %s; use the gradient local, or a sampler without one", b.Name,
+			why)
 	}
-	g, err := graphOf(b, separator, write)
-	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
-		err = &noGradientError{b.Name, err} // Import has found this already
-	}
-	return g, err
+	return graphOf(b, separator, write)
 }
-
-// noGradientError is the error for an imported model that cannot be
-// differentiated.
-type noGradientError struct {
-	model  string
-	reason error
-}
-
-// Error returns one line that names the operator and says what works without a
-// gradient.
-func (e *noGradientError) Error() string {
-	return fmt.Sprintf("model %s has no gradient: %v; use the gradient local, or a sampler without one", e.model,
-		e.reason)
-}
-
-// Unwrap returns the error of the differentiation, which names the operator.
-func (e *noGradientError) Unwrap() error { return e.reason }
 
 // Import copies an exported graph, its files of weights and its tokenizer into
 // the store, under the name given. It also imports a graph that cannot be

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"infill/internal/check"
@@ -21,7 +23,8 @@ const (
 // int8Dir is the folder of the tiny bundle in int8, without a manifest.
 func int8Dir(t *testing.T) string {
 	t.Helper()
-	b := check.Must(modelstest.Int8(t.Context(), t.TempDir(), check.Must(models.Open(tiny(t, false)))(t)))(t)
+	whole := check.Must(models.Open(tiny(t, false)))(t)
+	b := check.Must(modelstest.Int8(t.Context(), t.TempDir(), whole, modelstest.Largest(whole)))(t)
 	dir := t.TempDir()
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
 		write(t, dir, name, read(t, b.Dir, name))
@@ -46,7 +49,7 @@ func TestHostileScales(t *testing.T) {
 		})
 		_, err := models.Open(dir)
 		check.Says(t, err, filepath.Join(dir, "model.safetensors"),
-			fmt.Sprintf("tensor %s: the scale of row 3 is %s, not a positive number", scale, name))
+			fmt.Sprintf("tensor %s: number 3 is %s, not positive", scale, name))
 	}
 	others := map[string]func(*safetensors.Data){
 		"is F32 of shape [15], want F32 of shape [16]": func(d *safetensors.Data) {
@@ -58,7 +61,9 @@ func TestHostileScales(t *testing.T) {
 			d.DType = safetensors.F16
 			d.Content = modelstest.Bytes(make([]byte, 2*16))
 		},
-		"is missing, the scales of " + someMatrix: func(d *safetensors.Data) { d.Name = "other" },
+		"is missing, a scale for each row of " + someMatrix + " in int8": func(d *safetensors.Data) {
+			d.Name = "other"
+		},
 	}
 	for want, change := range others {
 		dir := int8Dir(t)
@@ -106,13 +111,15 @@ func TestQuantizeRows(t *testing.T) {
 	set(0, 0)
 	set(1, 2e-45)
 	store := t.TempDir()
-	b := check.Must(modelstest.Int8(t.Context(), store, check.Must(models.Open(dir))(t)))(t)
+	whole := check.Must(models.Open(dir))(t)
+	b := check.Must(modelstest.Int8(t.Context(), store, whole, modelstest.Largest(whole)))(t)
 	steps, _ := b.Tensor(someMatrix)
 	if content := check.Must(steps.Bytes())(t); content[0] != 0 || int8(content[32]) < 0 {
 		t.Errorf("steps %d of zeros, %d of tiny numbers", content[0], int8(content[32]))
 	}
 	set(2, float32(math.NaN()))
-	_, err := modelstest.Int8(t.Context(), t.TempDir(), check.Must(models.Open(dir))(t))
+	whole = check.Must(models.Open(dir))(t)
+	_, err := modelstest.Int8(t.Context(), t.TempDir(), whole, modelstest.Largest(whole))
 	check.Says(t, err, "tensor "+someMatrix+": row 2 has the number NaN")
 }
 
@@ -128,8 +135,56 @@ func TestUntiedInt8(t *testing.T) {
 	}
 	rewrite(t, dir, func(*safetensors.Data) bool { return true },
 		safetensors.Data{Name: decoder, DType: tensor.DType, Shape: tensor.Shape, Content: modelstest.Bytes(twice)})
-	b := check.Must(modelstest.Int8(t.Context(), t.TempDir(), check.Must(models.Open(dir))(t)))(t)
+	whole := check.Must(models.Open(dir))(t)
+	b := check.Must(modelstest.Int8(t.Context(), t.TempDir(), whole, modelstest.Largest(whole)))(t)
 	if b.Config.TieWordEmbeddings {
 		t.Error("the output matrix is taken for the word embeddings")
 	}
+}
+
+// Factors are powers of two that bring the channels of an input nearer to each
+// other. Largest values that are no numbers, or too few, are refused.
+func TestSpreads(t *testing.T) {
+	whole := check.Must(models.Open(tiny(t, false)))(t)
+	spread := whole.Config.Spreads()[1]
+	largest := modelstest.Largest(whole)
+	largest[spread.Name] = make([]float32, spread.Width)
+	largest[spread.Name][3] = 1000
+	b := check.Must(modelstest.Int8(t.Context(), t.TempDir(), whole, largest))(t)
+	tensor, _ := b.Tensor(spread.Name)
+	factors := check.Must(check.Must(safetensors.Open(tensor.Path))(t).Float32s(spread.Name))(t)
+	for i, factor := range factors {
+		fraction, _ := math.Frexp(float64(factor))
+		// 1,000 to the power of 0.7 is 126.
+		if fraction != 0.5 || i != 3 && (factor < 32*factors[3] || factor > 512*factors[3]) {
+			t.Errorf("factor %d is %g, that of the largest channel %g", i, factor, factors[3])
+		}
+	}
+	for want, list := range map[string][]float32{
+		"15 largest values of the input of " + spread.Matrices[0] + ", want 16": make([]float32, 15),
+		"channel 0 of the input of " + spread.Matrices[0] + " has the largest value NaN": slices.Repeat(
+			[]float32{float32(math.NaN())}, 16),
+	} {
+		largest[spread.Name] = list
+		store := t.TempDir()
+		_, err := modelstest.Int8(t.Context(), store, whole, largest)
+		check.Says(t, err, want)
+		if files := check.Must(os.ReadDir(store))(t); len(files) > 1 { // the lock
+			t.Errorf("the store has %v", files)
+		}
+	}
+}
+
+// A model has all its matrices in int8, or none.
+func TestInt8Partly(t *testing.T) {
+	dir := int8Dir(t)
+	rewrite(t, dir, func(d *safetensors.Data) bool {
+		if d.Name == someMatrix {
+			d.DType = safetensors.F32
+			d.Content = modelstest.Bytes(make([]byte, 4*16*32))
+		}
+		return true
+	})
+	_, err := models.Open(dir)
+	check.Says(t, err, "tensor "+someMatrix+" holds F32, and others I8")
 }

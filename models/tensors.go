@@ -74,26 +74,24 @@ func (b *Bundle) checkWeights() error {
 				b.weights.Path, want.Name, strings.Join(b.Config.Architectures, ", "))
 		}
 	}
-	whole := b.Config.matrices()
+	matrices := b.Config.matrices()
 	for _, want := range slices.Concat(body, head) {
 		t, ok := b.Tensor(want.Name)
-		if ok && t.DType == safetensors.Int8 && slices.Contains(whole, want.Name) && slices.Equal(t.Shape, want.Shape) {
-			if err := b.checkScales(t); err != nil {
-				return err
-			}
-			b.int8 = true
-			continue
-		}
 		switch {
 		case !ok:
 			return fmt.Errorf("%s: tensor %s is missing", b.weights.Path, want.Name)
 		case !slices.Equal(t.Shape, want.Shape):
 			return fmt.Errorf("%s: tensor %s has shape %v, config.json asks for %v", b.weights.Path, want.Name, t.Shape,
 				want.Shape)
+		case t.DType == safetensors.Int8 && slices.Contains(matrices, want.Name):
+			b.int8 = true
 		case t.DType.Format() == 0:
 			return fmt.Errorf("%s: tensor %s holds %s; floating-point weights are needed (F16, BF16, F32, F64)",
 				b.weights.Path, want.Name, t.DType)
 		}
+	}
+	if b.int8 {
+		return b.checkInt8()
 	}
 	return nil
 }

@@ -115,11 +115,15 @@ func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
 	return s, err
 }
 
-// settings loads the model. It returns its description, the program's version,
+// settings checks the request and loads the model. It returns its description, the program's version,
 // and the options of a request.
 func settings(ctx context.Context, f *infill.Filler, r infill.Request) (map[string]string, error) {
-	err := f.Load(ctx)
 	s := map[string]string{}
+	err := f.Check(r)
+	if err != nil {
+		return s, err
+	}
+	err = f.Load(ctx)
 	for _, fact := range r.Facts() {
 		s[fact.Name] = fact.Text
 	}

@@ -104,6 +104,12 @@ func newHeader(o Options) (*header, error) {
 			}
 		}
 		h.Models = append(h.Models, modelVersion{m.Name, m.SHA256, m.Tokenizer, m.Cased})
+		for _, v := range o.Config.Samplers {
+			err := f.Check(o.Config.request(v))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", v.Name, err)
+			}
+		}
 	}
 	sources := 0
 	for _, c := range o.Corpora {

@@ -111,8 +111,22 @@ func (o Options) normal(mean float64, n int, random *rand.Rand) (content []byte)
 	return content
 }
 
-// Int8 makes a copy of a bundle in int8 in the store dir.
-func Int8(ctx context.Context, dir string, bundle *models.Bundle) (*models.Bundle, error) {
+// Int8 makes a copy of a bundle in int8 in the store dir. largest is what
+// Store.Quantize takes.
+func Int8(ctx context.Context, dir string, bundle *models.Bundle, largest map[string][]float32) (*models.Bundle,
+	error) {
 	noCard := func(*models.Bundle) ([]byte, error) { return nil, nil }
-	return (&models.Store{Dir: dir}).Quantize(ctx, bundle, "int8", noCard)
+	return (&models.Store{Dir: dir}).Quantize(ctx, bundle, "int8", largest, noCard)
+}
+
+// Largest makes up the largest values of the channels of inputs: 1, 2, 4, to
+// 128, and again.
+func Largest(bundle *models.Bundle) map[string][]float32 {
+	largest := map[string][]float32{}
+	for _, s := range bundle.Config.Spreads() {
+		for i := range s.Width {
+			largest[s.Name] = append(largest[s.Name], float32(int(1)<<(i%8)))
+		}
+	}
+	return largest
 }

@@ -40,8 +40,7 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	if b.Config.Segments > 1 {
 		in.Separator = b.Separator
 	}
-	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{},
-		steps: map[*onnx.Value]steps{}, least: map[*onnx.Value]float64{}}
+	m := b.builder(g)
 	words, hidden := m.transformer(in, differentiable)
 	state := m.activate(m.linear(hidden, m.layout.HeadDense, 1, 1), m.bundle.Config.HeadActivation)
 	state = m.normalize(state, m.layout.HeadNorm)
@@ -50,6 +49,18 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 		p.Words, p.Table, p.State, p.Seed = words, m.weight(m.layout.Words.Name), state, m.seed(in, p.LogProbability)
 	}
 	return p, cmp.Or(m.err, g.Err())
+}
+
+// builder returns a builder of the model's graph g.
+func (b Model) builder(g *onnx.Graph) *builder {
+	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{},
+		spreads: map[string]string{}, steps: map[input]steps{}, least: map[*onnx.Value]float64{}}
+	for _, s := range b.Config.Spreads() {
+		for _, matrix := range s.Matrices {
+			m.spreads[matrix] = s.Name
+		}
+	}
+	return m
 }
 
 // Padded reports whether the model takes padded rows ([graphs.Rows].Bias).
@@ -65,11 +76,16 @@ type builder struct {
 	bundle  *models.Bundle
 	layout  models.Layout
 	weights map[string]*onnx.Value
+	// spreads has the name of the models.Spread of each matrix that has one.
 	// steps has the inputs of matrices in int8, and least the lower bounds of
 	// inputs, where these are known.
-	steps map[*onnx.Value]steps
-	least map[*onnx.Value]float64
-	err   error
+	spreads map[string]string
+	steps   map[input]steps
+	least   map[*onnx.Value]float64
+	// largest has the largest absolute values of the inputs of spreads, of each
+	// matrix that reads them.
+	largest map[string][]*onnx.Value
+	err     error
 }
 
 // fail records an error, unless an earlier one is recorded.
@@ -139,6 +155,7 @@ func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *o
 	if m.int8(l.Weight) {
 		return m.product(x, l, bias, scale, post)
 	}
+	m.observe(x, m.spreads[l.Weight])
 	return m.Gemm(x, m.rows(l.Weight, l.First, l.Out), bias,
 		onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
 }

@@ -1,10 +1,20 @@
 package bert
 
 import (
+	"cmp"
+
 	"infill/internal/safetensors"
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
+
+// input is an input of matrices in int8: a value, and the name of its spread,
+// or "".
+type input struct {
+	x      *onnx.Value // [rows × width]
+	spread string
+}
 
 // steps is a matrix of floats in whole numbers: (bytes − zero)·size, with a size
 // for each row.
@@ -33,7 +43,7 @@ func (m *builder) embeddings(name string, ids *onnx.Value) *onnx.Value {
 // product does what linear does, for a matrix in int8. The product of whole
 // numbers is exact, so that a row of the result depends on its row of x alone.
 func (m *builder) product(x *onnx.Value, l models.Linear, bias *onnx.Value, scale, post float64) *onnx.Value {
-	a := m.inSteps(x)
+	a := m.inSteps(input{x, m.spreads[l.Weight]})
 	columns := m.times(m.rows(models.Scale(l.Weight), l.First, l.Out), scale*post)
 	matrix := m.Transpose(m.stored(l.Weight, l.First, l.Out), 1, 0)
 	y := m.Mul(m.MatMulIntegerToFloat(a.bytes, matrix, columns, a.zero), a.size)
@@ -59,12 +69,17 @@ func (m *builder) atLeast(least float64, x *onnx.Value) *onnx.Value {
 	return x
 }
 
-// inSteps returns x [rows × width] in whole numbers. The largest element of a
-// row, up to its sign, decides the size of the row's steps.
-func (m *builder) inSteps(x *onnx.Value) steps {
-	s, ok := m.steps[x]
+// inSteps returns an input in whole numbers, after it has multiplied each channel
+// by its factor. The largest element of a row, up to its sign, decides the size
+// of the row's steps.
+func (m *builder) inSteps(in input) steps {
+	s, ok := m.steps[in]
 	if ok {
 		return s
+	}
+	x := in.x
+	if in.spread != "" {
+		x = m.Mul(x, m.Reshape(m.weight(in.spread), onnx.Fixed(1), x.Shape[1]))
 	}
 	// below is how many of the 255 steps are for negative elements.
 	const tiny = 1e-10 // for rows of zeros
@@ -84,6 +99,36 @@ func (m *builder) inSteps(x *onnx.Value) steps {
 	rows := x.Shape[0]
 	zeros := m.Expand(m.Constant("zero", zero), onnx.Shape{rows})
 	s.bytes = m.QuantizeLinear(x, m.Reshape(s.size, rows), zeros, 0)
-	m.steps[x] = s
+	m.steps[in] = s
 	return s
+}
+
+// LargestInputs builds a graph of the largest absolute value of each channel of
+// the inputs of spreads. Its inputs are ids and queries of graphs.Conditionals;
+// it has an output [width] for each of models.Config.Spreads, with its name.
+func LargestInputs(b *models.Bundle, separator int) (*onnx.Graph, error) {
+	g := onnx.New(b.Name + " largest inputs")
+	m := Model{Bundle: b, Separator: separator}.builder(g)
+	m.largest = map[string][]*onnx.Value{}
+	in := graphs.Rows{Rows: onnx.Symbol("rows"), Tokens: onnx.Symbol("tokens"), PerRow: onnx.Symbol("queries")}
+	if b.Config.Segments > 1 {
+		in.Separator = separator
+	}
+	in.IDs = g.Input(graphs.InputIDs, onnx.Int64, in.Rows, in.Tokens)
+	in.Queries = g.Input(graphs.InputQueries, onnx.Int64, in.Rows, in.PerRow)
+	m.transformer(in, false)
+	for _, s := range b.Config.Spreads() {
+		g.Output(s.Name, g.Max(m.largest[s.Name]...))
+	}
+	return g, cmp.Or(m.err, g.Err())
+}
+
+// observe notes the largest absolute values of x [rows × width], an input of the
+// named spread, if they are asked for.
+func (m *builder) observe(x *onnx.Value, spread string) {
+	if m.largest == nil || spread == "" {
+		return
+	}
+	largest := m.Max(m.ReduceMax(x, false, 0), m.Neg(m.ReduceMin(x, false, 0)))
+	m.largest[spread] = append(m.largest[spread], largest)
 }

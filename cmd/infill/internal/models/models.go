@@ -85,7 +85,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	quantized.Flags().StringVar(&c.name, "name", "",
 		"`NAME` of the copy in the cache (default: the model's with -int8)")
 	quantized.Flags().StringVar(&c.text, "text", "",
-		"`FILE` of texts to measure with, one on each line (default: sentences of infill's own)")
+		"`FILE` of texts, one on each line: every second one helps to choose the int8 steps, the others measure "+
+			"(default: sentences of infill's own)")
 	for _, sub := range []*cobra.Command{pull, imports} {
 		sub.Flags().BoolVar(&c.cased, "cased", false, "the model keeps capitals, where its files do not say it")
 		sub.Flags().BoolVar(&c.uncased, "uncased", false, "the model keeps none")
@@ -353,9 +354,9 @@ func (c *command) importModel(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	i := bundle.Config.Imported
-	if i != nil && i.NoGradient != "" {
-		cli.Warn(c.streams, c.quiet, "the model has no gradient: %s; samplers without one work", i.NoGradient)
+	why := bundle.NoGradient()
+	if why != "" {
+		cli.Warn(c.streams, c.quiet, "the model has no gradient: %s; samplers without one work", why)
 	}
 	return c.printPlaced(bundle)
 }

@@ -55,12 +55,16 @@ func (c *command) quantize(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	texts := readTexts(text, tokenizer, bundle.Config.MaxPositions)
+	texts, others := readTexts(text, tokenizer, bundle.Config.MaxPositions)
 	if len(texts) < 2 {
-		return cli.Usagef("%s: of its lines, fewer than two are texts that the model can read", from)
+		return cli.Usagef("%s: of its lines, fewer than three are texts that the model can read", from)
+	}
+	largest, err := lm.LargestInputs(ctx, bundle, options(tokenizer), others)
+	if err != nil {
+		return err
 	}
 	var found distance
-	made, err := c.store.Quantize(ctx, bundle, name, func(copied *models.Bundle) ([]byte, error) {
+	made, err := c.store.Quantize(ctx, bundle, name, largest, func(copied *models.Bundle) ([]byte, error) {
 		bar := cli.NewBar(c.streams, c.quiet, false)
 		defer bar.Clear()
 		found, err = compare(ctx, bundle, copied, tokenizer, texts, func(done int) {
@@ -77,19 +81,24 @@ func (c *command) quantize(ctx context.Context, args []string) error {
 	return c.say("%s", found.report(from))
 }
 
-// readTexts returns the ids of the lines that the model can read, up to mostRows
-// tokens.
-func readTexts(text []byte, tokenizer *tokenize.Tokenizer, positions int) (texts [][]int) {
+// readTexts returns the ids of the lines that the model can read. Of every two
+// lines, the first measures and the other decides how inputs are spread. texts
+// has up to mostRows tokens.
+func readTexts(text []byte, tokenizer *tokenize.Tokenizer, positions int) (texts, others [][]int) {
 	rows := 0
 	for line := range bytes.Lines(text) {
 		encoding, err := tokenizer.Plain(strings.TrimSpace(string(line)))
 		if err != nil || len(encoding.IDs) > positions || rows+len(encoding.IDs) > mostRows {
 			continue
 		}
+		if len(texts) > len(others) {
+			others = append(others, encoding.IDs)
+			continue
+		}
 		texts = append(texts, encoding.IDs)
 		rows += len(encoding.IDs) - 2
 	}
-	return texts
+	return texts, others
 }
 
 // distance says how far the probabilities of a copy in int8 are from those of
@@ -137,8 +146,7 @@ func compare(ctx context.Context, bundle, copied *models.Bundle, tokenizer *toke
 	told func(done int)) (d distance, err error) {
 	var pair [2]*lm.MaskedLM
 	for i, b := range []*models.Bundle{bundle, copied} {
-		pair[i], err = lm.Open(ctx, b,
-			lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID()})
+		pair[i], err = lm.Open(ctx, b, options(tokenizer))
 		if err != nil {
 			return d, err
 		}
@@ -185,6 +193,10 @@ func compare(ctx context.Context, bundle, copied *models.Bundle, tokenizer *toke
 	d.variation = meanOf(variation)
 	d.same = meanOf(same)
 	return d, nil
+}
+
+func options(t *tokenize.Tokenizer) lm.Options {
+	return lm.Options{Device: "cpu", MaskID: t.MaskID(), SeparatorID: t.SeparatorID()}
 }
 
 // totalVariation returns half the sum of |p − q|, given the logarithms of p and q.
