@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"infill/internal/check"
 	"infill/samplers"
@@ -116,6 +117,34 @@ func TestWorkers(t *testing.T) {
 			wait.Wait()
 		})
 	}
+}
+
+// TestRateOfCalls: the rate is what ran by the time in which any call did. Calls
+// side by side count their time once, and pauses do not count.
+func TestRateOfCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{workers: 2}
+		for range 2 {
+			var wait sync.WaitGroup
+			var jobs []*heldJob
+			for range 2 { // each begins a second after the one before
+				j := newHeldJob()
+				j.price = 600
+				jobs = append(jobs, j)
+				wait.Go(func() { check.OK(t, e.await(t.Context(), j)) })
+				time.Sleep(time.Second)
+			}
+			for _, j := range jobs {
+				close(j.release)
+			}
+			wait.Wait()
+			synctest.Wait() // for the workers' end
+			time.Sleep(time.Minute)
+			if got := e.rate(); got != 2*600/2 {
+				t.Errorf("%v tokens a second, want 2 × 600 in 2 s", got)
+			}
+		}
+	})
 }
 
 // TestFailedGradient: a call for gradients that fails is an error of the target.
