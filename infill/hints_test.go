@@ -75,8 +75,8 @@ func TestRather(t *testing.T) {
 	}
 }
 
-// TestBesideBlanks: a blank that touches letters is told how to become a whole
-// word.
+// TestBesideBlanks: a warning says how a blank that touches letters becomes a
+// whole word.
 func TestBesideBlanks(t *testing.T) {
 	f, _ := newFake(t)
 	for _, test := range []struct{ template, want string }{

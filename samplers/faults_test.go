@@ -232,7 +232,7 @@ func (w wrongAt) PartialConditionals(ctx context.Context, asked []Partial, take 
 	})
 }
 
-// TestNoDistribution: whichever conditional is none, a search and draws return
+// TestNoDistribution: whichever conditional is no distribution, a search and draws return
 // an error that says so.
 func TestNoDistribution(t *testing.T) {
 	for _, wrong := range []float32{float32(math.NaN()), 0.1} {
