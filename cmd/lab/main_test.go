@@ -112,10 +112,12 @@ func TestBadInput(t *testing.T) {
 		"ising --colour red":                 "lab: unknown flag: --colour",
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
 		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
-		"arm vae --estimators arm,darn":      `lab: --estimators: "arm,darn" is not a list: "darn" is not one of arm, augment, `,
-		"calibration":                        "lab: --texts: name a file with a sentence on each line",
-		"calibration --texts none.txt":       "lab: --texts: corpus none.txt: open none.txt: no such file or directory",
-		"calibration --least 0.5":            `lab: --least: "0.5" is not a number of 0.001 or more, below 0.1`,
+		"arm vae --estimators arm,dam":       `lab: --estimators: "arm,dam" is not a list: "dam" is not one of arm, augment, `,
+		"arm vae --estimators wake-sleep --structures halves": "lab: --estimators: no training remains: left out on " +
+			"halves: wake-sleep dreams whole images, ",
+		"calibration":                  "lab: --texts: name a file with a sentence on each line",
+		"calibration --texts none.txt": "lab: --texts: corpus none.txt: open none.txt: no such file or directory",
+		"calibration --least 0.5":      `lab: --least: "0.5" is not a number of 0.001 or more, below 0.1`,
 		"calibration --blanks 2,9 --sentences 12 --texts " + sentences: "lab: --blanks: 9 are too many: at most 8",
 		"calibration --blanks 2 --sentences 50 --texts " + sentences: "lab: --sentences: corpus sentences.txt: " +
 			"12 of the 50 sentences wanted are there (of 12: ",

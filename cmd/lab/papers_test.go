@@ -31,6 +31,8 @@ var shorter = []struct{ command, flags string }{
 	{"rbm", "--hidden 4 --updates 5 --reference-samples 10 --chains 2 --steps 6 --warm-up 2"},
 	{"learn images", "--data bars-and-stripes --side 3 --samplers gwg --updates 2 --steps 1 --features 2 --blocks 1 " +
 		"--downsampling 1 --ais-steps 3 --ais-chains 3 --buffer 5 --batch 5 --repeats 1"},
+	{"learn text", "--words 4 --vocabulary 9 --updates 2 --steps 1 --repeats 1 --batch 5 --buffer 5 --ais-steps 3 " +
+		"--ais-chains 3"},
 	{"learn", "--size 2x3 --updates 2 --steps 1 --repeats 1 --data 9 --data-sweeps 2 --batch 5 --buffer 5"},
 	{"integers", "--chains 2 --steps 20"},
 	{"networks", "--hidden 2 --chains 2 --steps 2 --repeats 1"},

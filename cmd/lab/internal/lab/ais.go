@@ -37,6 +37,15 @@ func (b base) log(state []int) (sum float64) {
 	return sum
 }
 
+// mean returns the mean log-probability of states.
+func (b base) mean(states []int) float64 {
+	sum := 0.0
+	for state := range slices.Chunk(states, len(b)) {
+		sum += b.log(state)
+	}
+	return sum / float64(len(states)/len(b))
+}
+
 // annealed is the target π_β ∝ base^(1-β) exp(βU), between base, a law of
 // independent slots, and a target with U.
 type annealed struct {

@@ -153,6 +153,7 @@ by each estimator: the example of ARM's slides.`)
 			{name: "probability", format: "%.3f", definition: "of the better value, after the last step"},
 			{name: "deviation", format: "%.2g",
 				definition: "root mean square of the estimates less the exact gradient, over the steps"},
+			secondsColumn("of an ascent"),
 		}, curve{name: "probability", x: "step", y: "probability of the better value"},
 			curve{name: "gradient", x: "step", y: "estimate of the gradient"})
 		p.repeats(slidesARM, "figures 2 and 3")
@@ -207,5 +208,6 @@ func (b *bench) climb(ctx context.Context, kind string, p0 float64, evaluations,
 	}
 	b.number("probability", better())
 	b.number("deviation", math.Sqrt(squares))
+	b.number("seconds", b.seconds())
 	return b.tick(ctx, 1, 1)
 }

@@ -162,8 +162,8 @@ func TestGreyGradient(t *testing.T) {
 	energy := must(network.Open(t.Context(), network.Shape{Rows: 2, Columns: 2, Features: 3, Levels: levels}, 1))(t)
 	defer energy.Close()
 	r := rand.New(rand.NewPCG(1, 2))
-	model := &deepEnergy{network: energy, weights: make([]float64, energy.Weights()),
-		categories: slices.Repeat([]int{levels}, 4)}
+	model := &deepEnergy{network: &greyNetwork{Energy: energy, levels: levels},
+		weights: make([]float64, energy.Weights()), categories: slices.Repeat([]int{levels}, 4)}
 	for range 4 {
 		model.base = append(model.base, []float64{-1, -2, -0.5, -3, -1.5})
 	}

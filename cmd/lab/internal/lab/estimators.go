@@ -56,6 +56,8 @@ func estimatorKinds() []estimatorKind {
 		{name: "relax", make: newRELAX, binary: true, relaxed: true},
 		{name: "concrete", make: newConcrete, binary: true, relaxed: true, biased: true},
 		{name: "straight-through", make: newStraightThrough, binary: true, relaxed: true, biased: true},
+		{name: "annealed-st", make: newAnnealedThrough, binary: true, relaxed: true, biased: true},
+		{name: "darn", make: newDARN, binary: true, relaxed: true, biased: true},
 		{name: "st-gumbel", make: newGumbel, binary: true, relaxed: true, biased: true},
 	}
 }

@@ -83,6 +83,11 @@ func frozen(t *testing.T, name string, target samplers.Target, logits []float64)
 			t.Error("relax has learned nothing")
 		}
 		of.rate = 0
+	case *annealedThrough:
+		if of.slope == 1 {
+			t.Error("annealed-st has not become steeper")
+		}
+		of.rate = 0
 	case *scoreEstimator:
 		if of.kind == "ar" { // its baseline is the mean of earlier calls: keep it
 			of.count *= 1e9

@@ -222,14 +222,7 @@ func pixelLaws(data [][]int, levels int) [][]float64 {
 	if levels == 2 {
 		return pixelMeans(data)
 	}
-	laws := make([][]float64, len(data[0]))
-	for j := range laws {
-		laws[j] = slices.Repeat([]float64{0.01 / float64(levels)}, levels)
-		for _, x := range data {
-			laws[j][x[j]] += 0.99 / float64(len(data))
-		}
-	}
-	return laws
+	return categoryLaws(data, levels)
 }
 
 // divergenceOptions set contrastive divergence: Hinton, Training Products of

@@ -18,22 +18,31 @@ func (straightThrough) evaluations() int { return 1 }
 
 func (e straightThrough) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
 	gradient []float64) error {
+	return e.atBits(ctx, logits, draws, r, gradient, func(slope, phi, _ float64) float64 {
+		theta := logmath.Sigmoid(phi)
+		return slope * theta * (1 - theta)
+	})
+}
+
+// atBits writes the mean over draws of what of says of each slot, given the
+// slope of U at the drawn bits, the slot's logit and its bit.
+func (b batch) atBits(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64,
+	of func(slope, phi, bit float64) float64) error {
 	n := len(logits)
 	bits := make([]float64, n)
 	slopes := make([]float64, n)
-	energy := make([]float64, n/e.slots)
+	energy := make([]float64, n/b.slots)
 	clear(gradient)
 	for range draws {
 		for j, phi := range logits {
 			bits[j] = float64(bit(r.Float64() < logmath.Sigmoid(phi)))
 		}
-		err := e.relaxed.RelaxedEnergyGradient(ctx, bits, energy, slopes)
+		err := b.relaxed.RelaxedEnergyGradient(ctx, bits, energy, slopes)
 		if err != nil {
 			return err
 		}
 		for j, phi := range logits {
-			theta := logmath.Sigmoid(phi)
-			gradient[j] += slopes[j] * theta * (1 - theta) / float64(draws)
+			gradient[j] += of(slopes[j], phi, bits[j]) / float64(draws)
 		}
 	}
 	return nil

@@ -56,8 +56,8 @@ func Studies() []*Study {
 	for _, k := range kinds() {
 		list = append(list, newComparison(k))
 	}
-	return append(list, newLearnIsing(), newLearnImages(), newNetworks(), newLearnContacts(), newARMToy(),
-		newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(), newProofs(),
+	return append(list, newLearnIsing(), newLearnImages(), newLearnText(), newNetworks(), newLearnContacts(),
+		newARMToy(), newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(), newProofs(),
 		newIntegers(), newInfilling(), newTrace())
 }
 

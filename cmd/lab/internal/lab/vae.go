@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -239,16 +240,43 @@ func (l *layer) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gr
 	return nil
 }
 
-// training estimates gradients of E[f] with one estimator for each layer.
+// training ascends E[f]: p by its gradient, and q by an ascent of its own.
 type training struct {
+	*beliefs
+	ascent ascent
+}
+
+// An ascent moves the networks of q.
+type ascent interface {
+	// addGradient adds an estimate, by the weights of the networks in up, to the
+	// beginning of gradient, given a pass whose bits are drawn.
+	addGradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error
+}
+
+// methods lists the estimators, and wake-sleep.
+func methods(estimators []string) []string { return append(estimators, wakeSleep) }
+
+func newTraining(m *beliefs, method string, evaluations int) (*training, error) {
+	var a ascent
+	var err error
+	if method == wakeSleep {
+		a, err = newDreams(m)
+	} else {
+		a, err = newEstimates(m, method, evaluations)
+	}
+	return &training{m, a}, err
+}
+
+// estimates has one estimator of the gradient of E[f] for each layer.
+type estimates struct {
 	*beliefs
 	layers     []*layer
 	estimators []estimator
 	draws      int
 }
 
-func newTraining(m *beliefs, kind string, evaluations int) (*training, error) {
-	g := &training{beliefs: m}
+func newEstimates(m *beliefs, kind string, evaluations int) (ascent, error) {
+	g := &estimates{beliefs: m}
 	for t := range m.up {
 		l := &layer{m: m, t: t}
 		e, err := newEstimator(kind, l)
@@ -262,17 +290,8 @@ func newTraining(m *beliefs, kind string, evaluations int) (*training, error) {
 	return g, nil
 }
 
-// gradient writes an estimate of the gradient, by all weights, of the mean of f
-// over the batch.
-func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error {
-	g.climb(p, r)
-	clear(gradient)
-	rows := float64(p.bits[0].Rows)
+func (g *estimates) addGradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error {
 	left := gradient
-	backward := func(n perceptron, units []blas64.General, seed blas64.General) {
-		floats.Scale(1/rows, seed.Data)
-		n.backward(units, seed, left[:len(n.weights)])
-	}
 	for t, up := range g.up {
 		g.layers[t].pass = p
 		logits := p.units[t][len(p.units[t])-1]
@@ -280,23 +299,47 @@ func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient
 		if err := g.estimators[t].estimate(ctx, logits.Data, g.draws, r, seed.Data); err != nil {
 			return err
 		}
-		backward(up, p.units[t], seed)
+		left = addMean(up, p.units[t], seed, left)
+	}
+	return nil
+}
+
+// addMean adds the derivatives of the mean over rows of seed · outputs by the
+// network's weights to the beginning of gradient. It returns what follows. It
+// scales seed.
+func addMean(n perceptron, units []blas64.General, seed blas64.General, gradient []float64) (rest []float64) {
+	floats.Scale(1/float64(seed.Rows), seed.Data)
+	n.backward(units, seed, gradient[:len(n.weights)])
+	return gradient[len(n.weights):]
+}
+
+// gradient writes an estimate of the gradient, by all weights, of the mean of f
+// over the batch.
+func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error {
+	g.climb(p, r)
+	clear(gradient)
+	if err := g.ascent.addGradient(ctx, p, r, gradient); err != nil {
+		return err
+	}
+	left := gradient
+	for _, up := range g.up {
 		left = left[len(up.weights):]
 	}
 	for t, down := range g.down {
-		if !g.predicts || t+1 == len(g.down) {
-			goal := p.bits[t]
-			if g.predicts {
-				goal = p.goal
-			}
-			units := down.forward(p.bits[t+1])
-			backward(down, units, residuals(goal, units[len(units)-1]))
+		if g.predicts && t+1 < len(g.down) {
+			left = left[len(down.weights):]
+			continue
 		}
-		left = left[len(down.weights):]
+		goal := p.bits[t]
+		if g.predicts {
+			goal = p.goal
+		}
+		units := down.forward(p.bits[t+1])
+		left = addMean(down, units, residuals(goal, units[len(units)-1]), left)
 	}
 	for i, v := range p.bits[len(g.up)].Data {
 		if j := i % len(g.prior); !g.predicts {
-			left[j] += (v - logmath.Sigmoid(g.prior[j])) / rows
+			left[j] += (v - logmath.Sigmoid(g.prior[j])) / float64(p.bits[0].Rows)
 		}
 	}
 	return nil
@@ -328,14 +371,15 @@ func newARMAutoencoders() *Study {
 	s := newStudy("arm vae", "Learn autoencoders of bits with each gradient estimator",
 		`Learn variational autoencoders of images whose latent layers are bits, with each gradient estimator:
 tables 2 and 3 and figures 5 and 6 of ARM's slides, and with --structures halves table 4, the lower half
-of an image from the upper. linear, nonlinear and two-layers are the slides' structures, with tanh.
+of an image from the upper. wake-sleep is no estimator: it learns the encoder from images that the model
+draws. linear, nonlinear and two-layers are the slides' structures, with tanh.
 --data is digits (8 x 8), bars-and-stripes, or an IDX file as MNIST's, or .amat as static MNIST's with
 its --test and --validation. The slides have --bits 200
 --hidden 200 --learning-rate 0.0001 --batch 50 and a million updates.`)
 	f := s.Flags
 	images := validated(f, imageFlags(f))
 	kinds := choices(f, "structures", structures()[:3], structures())
-	chosen := choices(f, "estimators", trainers(), estimators())
+	chosen := choices(f, "estimators", methods(trainers()), methods(estimators()))
 	bits := wholeFlag(f, "bits", 20, 1, 1<<12, "bits of a latent layer")
 	hidden := wholeFlag(f, "hidden", 40, 1, 1<<12, "units of a hidden layer of nonlinear")
 	updates := wholeFlag(f, "updates", 1500, 1, 1<<30, "updates of each training")
@@ -360,7 +404,12 @@ its --test and --validation. The slides have --bits 200
 		}, curve{name: "negative-elbo", x: "update", y: "test negative ELBO, nats"})
 		p.repeats(slidesARM, "figures 5 and 6")
 		for _, kind := range *kinds {
+			m := newBeliefs(kind, set.pixels(), *bits, *hidden, rand.New(rand.NewPCG(0, 0)))
 			for _, of := range *chosen {
+				if _, err := newTraining(m, of, *evaluations); err != nil {
+					p.notes = append(p.notes, fmt.Sprintf("left out on %s: %v", kind, err))
+					continue
+				}
 				p.add(*repeats, func(ctx context.Context, b *bench) error {
 					m := newBeliefs(kind, set.pixels(), *bits, *hidden, b.stream("weights"))
 					g, err := newTraining(m, of, *evaluations)
@@ -370,6 +419,9 @@ its --test and --validation. The slides have --bits 200
 					return g.learn(ctx, b, set, *updates, *batch, *particles, *rate)
 				}, parameter{"estimator", of}, parameter{"structure", kind})
 			}
+		}
+		if len(p.cells) == 0 {
+			return nil, refuse("estimators", "no training remains: %s", strings.Join(p.notes, "; "))
 		}
 		return p, nil
 	}

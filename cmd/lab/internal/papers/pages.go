@@ -3,7 +3,6 @@ package papers
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -19,9 +18,9 @@ import (
 // rows and columns name labels. Without columns, each number is a column. A row
 // without numbers is left out.
 // where=LABEL=VALUE;LABEL=VALUE chooses cells. The block papers is the table of
-// [Rows], rule is [Rule], and seconds is the processor time of all results that
-// know theirs.
-var block = regexp.MustCompile(`(?s)<!-- (table [^>]*?|papers|rule|seconds) -->\n(.*?)<!-- end -->\n`)
+// [Rows], rule is [Rule], scale is [ScaleRule], and seconds is the processor
+// time of all results that know theirs.
+var block = regexp.MustCompile(`(?s)<!-- (table [^>]*?|papers|rule|scale|seconds) -->\n(.*?)<!-- end -->\n`)
 
 // Fill returns a page whose blocks show the results.
 func Fill(page string, all map[string]Results) (string, error) {
@@ -43,6 +42,8 @@ func content(what string, all map[string]Results) (string, error) {
 		return PaperTable(all)
 	case "rule":
 		return "\n" + Rule + "\n\n", nil
+	case "scale":
+		return "\n" + ScaleRule + "\n\n", nil
 	case "seconds":
 		return secondsTable(all)
 	}
@@ -58,28 +59,6 @@ func content(what string, all map[string]Results) (string, error) {
 		return "", fmt.Errorf("no results are stored as %s", name)
 	}
 	return table(results.where(labelsOf(options["where"])), options)
-}
-
-// secondsTable lists the processor time of all cells of each results.
-func secondsTable(all map[string]Results) (string, error) {
-	lines := [][]string{{"results", "cells", "seconds"}, {"---", "---:", "---:"}}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		sum := 0.0
-		for _, row := range all[name] {
-			if row["seconds"] == "" {
-				continue
-			}
-			seconds, err := strconv.ParseFloat(row["seconds"], 64)
-			if err != nil {
-				return "", fmt.Errorf("%s: %w", name, err)
-			}
-			sum += seconds
-		}
-		if sum > 0 {
-			lines = append(lines, []string{code(name), strconv.Itoa(len(all[name])), fmt.Sprintf("%.0f", sum)})
-		}
-	}
-	return markdown(lines), nil
 }
 
 // table lays results out in rows and columns.
