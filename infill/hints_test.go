@@ -33,6 +33,10 @@ func TestRather(t *testing.T) {
 		{"the likeliest, last", "the [MASK]", map[string]float64{".": 0.35, "##seen": 0.3}, asked{}, `rather put "."`},
 		{"the likeliest, first", "the [MASK]", map[string]float64{".": 0.3, "##seen": 0.35}, asked{},
 			`rather put "##seen" here (35 %): write the blank onto the word that it goes on with, or --fill any`},
+		{"a comma", "the [MASK]", map[string]float64{",": 0.6}, asked{},
+			`rather put "," here (60 %): --fill tokens takes it`},
+		{"the first token", "the [MASK]", map[string]float64{".": 0.3, "[PAD]": 0.35}, asked{},
+			`rather put "[PAD]" here`},
 		{"equal ones", "the [MASK]", map[string]float64{".": 0.3, "##seen": 0.3}, asked{}, `rather put "##seen"`},
 		{"a word behind letters", "un[MASK] sat", map[string]float64{"cat": 0.6}, asked{},
 			`rather put "cat" here (60 %): write a blank after the word on its left, or --fill any`},
@@ -42,13 +46,18 @@ func TestRather(t *testing.T) {
 		{"a list", "the [MASK]", map[string]float64{".": 0.6}, asked{Slots: Lists{1: {"cat", "dog"}}}, ""},
 		{"a pattern", "the [MASK~.a.]", map[string]float64{".": 0.6}, asked{}, ""},
 	} {
-		f, model := newFake(t)
+		words := append(fakeWords(), ",")
+		tokenizer, err := tokenize.New(words, tokenize.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := lmtest.New(len(words), 16)
 		model.Bond = 0
+		f := New(model, tokenizer)
 		rest := 1.0
 		for _, p := range test.p {
 			rest -= p
 		}
-		words := fakeWords()
 		model.Weight = func(token int) float64 {
 			p, given := test.p[words[token]]
 			if !given {
@@ -66,8 +75,8 @@ func TestRather(t *testing.T) {
 	}
 }
 
-// TestBesideBlanks: a blank that touches letters is told how to become a whole
-// word.
+// TestBesideBlanks: a warning says how a blank that touches letters becomes a
+// whole word.
 func TestBesideBlanks(t *testing.T) {
 	f, _ := newFake(t)
 	for _, test := range []struct{ template, want string }{

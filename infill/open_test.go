@@ -20,7 +20,7 @@ func TestOpenFaults(t *testing.T) {
 	if err := os.CopyFS(damaged, os.DirFS(mini)); err != nil {
 		t.Fatal(err)
 	}
-	// The checksums are right, and the tokenizer is none.
+	// The checksums are right, and the tokenizer is empty.
 	bundle := t.TempDir()
 	if err := os.CopyFS(bundle, os.DirFS(mini)); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestOpenFaults(t *testing.T) {
 	}
 }
 
-// TestOpened: Loaded hears of the model when it runs, not before.
+// TestOpened: Loaded is called when the model runs, not before.
 func TestOpened(t *testing.T) {
 	var loaded []infill.Model
 	f, err := infill.Open(infill.OpenOptions{Model: mini, Threads: 1,

@@ -2,10 +2,15 @@ package infill
 
 import (
 	"math"
+	"os"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"infill/lm/lmtest"
+	"infill/tokenize"
 )
 
 // TestWords: each token counts in one word or sign, whose places are counted in
@@ -16,6 +21,7 @@ func TestWords(t *testing.T) {
 		"The cat was unseen.": {{Word: "The", Start: 0, End: 3, Tokens: 1}, {Word: "cat", Start: 4, End: 7, Tokens: 1},
 			{Word: "was", Start: 8, End: 11, Tokens: 1}, {Word: "unseen", Start: 12, End: 18, Tokens: 2},
 			{Word: ".", Start: 18, End: 19, Tokens: 1}},
+		"unseen cat": {{Word: "unseen", Start: 0, End: 6, Tokens: 2}, {Word: "cat", Start: 7, End: 10, Tokens: 1}},
 		"the café's dog": {{Word: "the", Start: 0, End: 3, Tokens: 1}, {Word: "café's", Start: 4, End: 10, Tokens: 3},
 			{Word: "dog", Start: 11, End: 14, Tokens: 1}},
 		"the cafe\u0301 (dog)": {{Word: "the", Start: 0, End: 3, Tokens: 1},
@@ -88,5 +94,31 @@ func TestEntropy(t *testing.T) {
 		if len(got) != 2 || got[0] == nil || math.Abs(*got[0]-want) > 1e-6 || got[1] != nil {
 			t.Errorf("%s: %v, want %v and none", kind, got, want)
 		}
+	}
+}
+
+// TestWordsBeforeSpace: a token of the space behind a text counts in its last
+// word.
+func TestWordsBeforeSpace(t *testing.T) {
+	file, err := os.ReadFile("../tokenize/testdata/families/roberta.tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, err := tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := New(lmtest.New(tokenizer.VocabularySize(), 32), tokenizer)
+	score, err := f.Score(t.Context(), ScoreRequest{Text: "the the   "})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := 0
+	for _, word := range score.Words {
+		tokens += word.Tokens
+	}
+	if last := score.Tokens[len(score.Tokens)-1]; last.Span[0] < len("the the") || tokens != len(score.Tokens) ||
+		len(score.Words) == 0 || score.Words[0].Word != "the" {
+		t.Errorf("words %+v of the tokens %+v", score.Words, score.Tokens)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"infill/internal/check"
 	"infill/samplers"
@@ -16,15 +18,16 @@ import (
 type heldJob struct {
 	begun, release chan struct{}
 	shared         int // requests in its call
+	price          int // of its row; 0 for 1, and at a price no other job shares its call
 }
 
 func newHeldJob() *heldJob { return &heldJob{begun: make(chan struct{}), release: make(chan struct{})} }
 
 func (j *heldJob) rows() int                 { return 1 }
-func (j *heldJob) cost() int                 { return 1 }
+func (j *heldJob) cost() int                 { return max(1, j.price) }
 func (j *heldJob) room() int                 { return 7 }
 func (j *heldJob) fitting(room, row int) int { return min(room, 1-row) }
-func (j *heldJob) shares(job) bool           { return true }
+func (j *heldJob) shares(other job) bool     { return j.price == 0 || other == j }
 
 func (j *heldJob) run(ctx context.Context, _ *sharedCall, parts []part) error {
 	close(j.begun)
@@ -81,6 +84,67 @@ func TestSharedCallEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWorkers: as many calls run at once as there are workers, and no more.
+func TestWorkers(t *testing.T) {
+	for workers := 1; workers <= 3; workers++ {
+		synctest.Test(t, func(t *testing.T) {
+			e := &engine{workers: workers}
+			begun := 0
+			var jobs []*heldJob
+			var wait sync.WaitGroup
+			for range workers + 2 {
+				j := newHeldJob()
+				j.price = enough
+				jobs = append(jobs, j)
+				wait.Go(func() { check.OK(t, e.await(t.Context(), j)) })
+				synctest.Wait() // in this order
+			}
+			for _, j := range jobs {
+				select {
+				case <-j.begun:
+					begun++
+				default:
+				}
+			}
+			if begun != workers {
+				t.Errorf("%d calls run at once, and there are %d workers", begun, workers)
+			}
+			for _, j := range jobs {
+				close(j.release)
+			}
+			wait.Wait()
+		})
+	}
+}
+
+// TestRateOfCalls: the rate is what ran by the time in which any call did. Calls
+// side by side count their time once, and pauses do not count.
+func TestRateOfCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{workers: 2}
+		for range 2 {
+			var wait sync.WaitGroup
+			var jobs []*heldJob
+			for range 2 { // each begins a second after the one before
+				j := newHeldJob()
+				j.price = 600
+				jobs = append(jobs, j)
+				wait.Go(func() { check.OK(t, e.await(t.Context(), j)) })
+				time.Sleep(time.Second)
+			}
+			for _, j := range jobs {
+				close(j.release)
+			}
+			wait.Wait()
+			synctest.Wait() // for the workers' end
+			time.Sleep(time.Minute)
+			if got := e.rate(); got != 2*600/2 {
+				t.Errorf("%v tokens a second, want 2 × 600 in 2 s", got)
+			}
+		}
+	})
 }
 
 // TestFailedGradient: a call for gradients that fails is an error of the target.

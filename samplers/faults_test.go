@@ -232,8 +232,8 @@ func (w wrongAt) PartialConditionals(ctx context.Context, asked []Partial, take 
 	})
 }
 
-// TestNoDistribution: whichever conditional is none, a search and draws return
-// an error that says so.
+// TestNoDistribution: whichever conditional is no distribution, a search and
+// draws return an error that says so.
 func TestNoDistribution(t *testing.T) {
 	for _, wrong := range []float32{float32(math.NaN()), 0.1} {
 		for name, do := range map[string]func(laws []Law) error{

@@ -145,6 +145,22 @@ func TestBoundOfIDs(t *testing.T) {
 	}
 }
 
+// TestBoundOfVocabulary: a vocabulary has 2^20 tokens at most.
+func TestBoundOfVocabulary(t *testing.T) {
+	list := vocabulary()
+	for i := len(list); i < tokenize.MaxVocabulary; i++ {
+		list = append(list, fmt.Sprint("token ", i))
+	}
+	tokenizer, err := tokenize.New(list, tokenize.Options{})
+	if err != nil || tokenizer.VocabularySize() != tokenize.MaxVocabulary {
+		t.Errorf("%d tokens: %v", len(list), err)
+	}
+	_, err = tokenize.New(append(list, "another"), tokenize.Options{})
+	if !errors.Is(err, tokenize.ErrLargeVocabulary) {
+		t.Errorf("one token more: %v", err)
+	}
+}
+
 // TestBoundOfBlanks: how long the parts of a blank may be.
 func TestBoundOfBlanks(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
@@ -298,5 +314,19 @@ func TestByteOfZero(t *testing.T) {
 		if tokenizer.Word(ids[0]) || !tokenizer.Word(ids[1]) {
 			t.Errorf("%s: byte 0 is a word: %v, byte 0x41: %v", name, tokenizer.Word(ids[0]), tokenizer.Word(ids[1]))
 		}
+	}
+}
+
+// TestEqualScores: of pieces with equal scores, a unigram model takes the longer
+// one, as the reference does.
+func TestEqualScores(t *testing.T) {
+	tokenizer := check.Must(tokenize.Load(spoilt(t, growing(0, "")["tokenizer.json"].Data, func(f map[string]any) {
+		model := f["model"].(map[string]any)
+		model["vocab"] = append(model["vocab"].([]any), []any{"b", -2}, []any{"ab", -4}, []any{"▁", -1})
+	})))(t)
+	want := []string{"<s>", "▁", "b", "ab", "</s>"}
+	got := check.Must(tokenizer.Encode("bab"))(t).Tokens
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -210,10 +210,7 @@ func (a *Augment) vary(ctx context.Context, r Record) (made []variant, err error
 	if a.WithOriginal {
 		made = append(made, variant{Original: text, Masked: []string{}, Fills: []string{}, text: text})
 	}
-	request, err := a.request()
-	if err != nil {
-		return nil, err
-	}
+	request, _ := a.request() // settings has returned the error
 	seen := map[string]bool{text: a.Distinct}
 	for number := 1; number <= a.Variants; number++ {
 		var key [32]byte

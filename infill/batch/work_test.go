@@ -393,6 +393,10 @@ func TestQuotedLines(t *testing.T) {
 		{"1001 lines", "text\tn\n\"" + lines(1001) + "\"\t1\n", 1001, ""},
 		{"a cell too many", "text\tn\n\"a\nb\"\t1\t2\n", 2, ""},
 		{"quotes within", "text\n\"a\nb \"\" c\nd\"\n", 1, "a\nb \" c\nd"},
+		{"an empty cell behind", "text\tn\n\"a\"\"b\"\t\n", 1, "a\"b"},
+		{"quotes for nothing", "text\tn\n\"a\"\t\n", 1, "\"a\""},
+		{"a cell of quotes alone", "text\tn\n\"\"\"\"\t1\n", 1, "\""},
+		{"text behind quotes", "text\tn\n\"a\"b\t1\n", 1, "\"a\"b"},
 		{"no end", "text\n\"a\nb\n", 2, "\"a"},
 	} {
 		list, err := Records(File{Path: put(t, t.TempDir(), "in.tsv", c.content)}, "text")
