@@ -50,22 +50,21 @@ type Spread struct {
 	Width    int
 }
 
-// Spreads lists the spreads of a model in int8: of the inputs of attention and
-// of the feed-forward block in each layer. All other inputs gain nothing by it.
+// Spreads lists the spreads of a model in int8: of the inputs of attention in
+// each layer. Those of the feed-forward blocks gain half as much, for as much
+// time, and all others nothing.
 func (c Config) Spreads() (list []Spread) {
 	known := map[string]bool{} // layers may share matrices
 	for _, layer := range c.Layout().Layers {
-		for _, parts := range [][]Linear{{layer.Query, layer.Key, layer.Value}, {layer.Up, layer.Gate}} {
-			s := Spread{Name: parts[0].Weight + "_spread", Width: parts[0].In}
-			for _, part := range parts {
-				if part.Weight != "" && !slices.Contains(s.Matrices, part.Weight) {
-					s.Matrices = append(s.Matrices, part.Weight)
-				}
+		s := Spread{Name: layer.Query.Weight + "_spread", Width: layer.Query.In}
+		for _, part := range []Linear{layer.Query, layer.Key, layer.Value} {
+			if !slices.Contains(s.Matrices, part.Weight) {
+				s.Matrices = append(s.Matrices, part.Weight)
 			}
-			if !known[s.Name] {
-				known[s.Name] = true
-				list = append(list, s)
-			}
+		}
+		if !known[s.Name] {
+			known[s.Name] = true
+			list = append(list, s)
 		}
 	}
 	return list

@@ -6,9 +6,9 @@ A row of a matrix is scaled so that its largest element is 127 or -127, and a ro
 of an input likewise. An input that follows an activation is at least -0.17 or so:
 of its 255 steps, 32 are below zero. The small matrix of the head stays as it is.
 
-Before, the channels of an input of attention or of the feed-forward block are
-multiplied by powers of two, and the columns of its matrices divided by them. The
-largest value of a channel in a text says which.
+Before, the channels of an input of attention are multiplied by powers of two, and
+the columns of its matrices divided by them. The largest value of a channel in a text
+says which.
 
 An element just between two steps could be rounded to either side in single
 precision. So texts are drawn until no element is nearer to a half than 1e-4.
@@ -29,8 +29,7 @@ import transformers
 HERE = pathlib.Path(__file__).parent
 HEAD = ("predictions.transform.dense", "vocab_transform", "predictions.dense", "lm_head.dense", "head.dense")
 DOWN = ("output.dense", "ffn.lin2", "ffn_output")
-SPREAD = ("query", "key", "value", "query_proj", "key_proj", "value_proj", "q_lin", "k_lin", "v_lin", "Wqkv",
-          "intermediate.dense", "lin1", "ffn", "Wi")
+SPREAD = ("query", "key", "value", "query_proj", "key_proj", "value_proj", "q_lin", "k_lin", "v_lin", "Wqkv")
 LEAST = {"gelu": 0.17, "gelu_new": 0.1701, "relu": 0}
 TINY = 1e-10
 
@@ -64,8 +63,7 @@ def matrix(w):
 def spreads(model, text):
     """The factors of the input of each matrix that has some. Matrices that read one tensor have equal ones."""
     parts = {part for name, part in model.named_modules()
-             if isinstance(part, torch.nn.Linear) and name.rpartition(".")[2] in SPREAD
-             or name.endswith("intermediate.dense")}
+             if isinstance(part, torch.nn.Linear) and name.rpartition(".")[2] in SPREAD}
     groups, inputs = {part: {part} for part in parts}, []
 
     def note(part, x):
