@@ -37,13 +37,13 @@ func (b base) log(state []int) (sum float64) {
 	return sum
 }
 
-// mean returns the mean log-probability of states.
-func (b base) mean(states []int) float64 {
+// meanLog returns the mean log-probability of states [any number × slots].
+func meanLog(states []int, slots int, log func(state []int) float64) float64 {
 	sum := 0.0
-	for state := range slices.Chunk(states, len(b)) {
-		sum += b.log(state)
+	for state := range slices.Chunk(states, slots) {
+		sum += log(state)
 	}
-	return sum / float64(len(states)/len(b))
+	return sum / float64(len(states)/slots)
 }
 
 // annealed is the target π_β ∝ base^(1-β) exp(βU), between base, a law of

@@ -317,7 +317,7 @@ func (o *deepOptions) judge(ctx context.Context, b *bench, model gradientLearner
 		}
 		b.number("exact-ll", mean-e.LogNormaliser)
 	}
-	b.number("independent", newBase(s.laws).mean(s.tests))
+	b.number("independent", meanLog(s.tests, len(s.laws), newBase(s.laws).log))
 	b.number("seconds", b.seconds())
 	return nil
 }

@@ -147,18 +147,14 @@ func newBigrams(laws [][]float64, data [][]int) *bigrams {
 	return m
 }
 
-// mean returns the mean log-probability of states.
-func (m *bigrams) mean(states []int) float64 {
-	n := len(m.laws)
-	sum := 0.0
-	for x := range slices.Chunk(states, n) {
-		sum += math.Log(m.laws[0][x[0]])
-		for j, v := range x[1:] {
-			pairs := m.pairs[[2]int{x[j], v}] + priorPairs*m.laws[j+1][v]
-			sum += math.Log(pairs / (m.before[x[j]] + priorPairs))
-		}
+// log returns the log-probability of a state.
+func (m *bigrams) log(x []int) float64 {
+	sum := math.Log(m.laws[0][x[0]])
+	for j, v := range x[1:] {
+		pairs := m.pairs[[2]int{x[j], v}] + priorPairs*m.laws[j+1][v]
+		sum += math.Log(pairs / (m.before[x[j]] + priorPairs))
 	}
-	return sum / float64(len(states)/n)
+	return sum
 }
 
 // newLearnText trains deep energies of sentences, as the slides of Gibbs with
@@ -204,13 +200,13 @@ each word given the one before it. The slides have --words 20 --vocabulary 10000
 		}
 		p.add(*o.repeats, func(_ context.Context, b *bench) error {
 			_, tests, laws := set.parts(b)
-			b.number("test-ll", newBase(laws).mean(tests))
+			b.number("test-ll", meanLog(tests, *words, newBase(laws).log))
 			return nil
 		}, parameter{"sampler", "independent"})
 		p.add(*o.repeats, func(_ context.Context, b *bench) error {
 			examples, tests, laws := set.parts(b)
 			m := newBigrams(laws, slices.Collect(slices.Chunk(examples, *words)))
-			b.number("test-ll", m.mean(tests))
+			b.number("test-ll", meanLog(tests, *words, m.log))
 			return nil
 		}, parameter{"sampler", "bigrams"})
 		return p, nil

@@ -197,7 +197,7 @@ func TestBigrams(t *testing.T) {
 	for a := range 4 {
 		for b := range 4 {
 			for c := range 4 {
-				total += math.Exp(m.mean([]int{a, b, c}))
+				total += math.Exp(m.log([]int{a, b, c}))
 			}
 		}
 	}
@@ -205,5 +205,5 @@ func TestBigrams(t *testing.T) {
 	// "2" stands three times before a word, two of them "3".
 	want := math.Log(laws[0][2]) + math.Log((2+priorPairs*laws[1][3])/(3+priorPairs)) +
 		math.Log((2+priorPairs*laws[2][0])/(2+priorPairs))
-	near(t, "a sentence", m.mean([]int{2, 3, 0}), want, 1e-12)
+	near(t, "a sentence", m.log([]int{2, 3, 0}), want, 1e-12)
 }

@@ -34,9 +34,7 @@ func (b batch) atBits(ctx context.Context, logits []float64, draws int, r *rand.
 	energy := make([]float64, n/b.slots)
 	clear(gradient)
 	for range draws {
-		for j, phi := range logits {
-			bits[j] = float64(bit(r.Float64() < logmath.Sigmoid(phi)))
-		}
+		drawBits(logits, r, bits)
 		err := b.relaxed.RelaxedEnergyGradient(ctx, bits, energy, slopes)
 		if err != nil {
 			return err
@@ -46,4 +44,11 @@ func (b batch) atBits(ctx context.Context, logits []float64, draws int, r *rand.
 		}
 	}
 	return nil
+}
+
+// drawBits draws a bit for each logit.
+func drawBits(logits []float64, r *rand.Rand, bits []float64) {
+	for i, phi := range logits {
+		bits[i] = float64(bit(r.Float64() < logmath.Sigmoid(phi)))
+	}
 }

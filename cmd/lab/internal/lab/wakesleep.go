@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
-
-	"infill/internal/logmath"
 )
 
 // wakeSleep names the wake-sleep algorithm (Hinton, Dayan, Frey and Neal 1995).
@@ -47,19 +45,15 @@ func (d dreams) addGradient(_ context.Context, p *pass, r *rand.Rand, gradient [
 // dream draws images and the bits of all layers from p, as b_0 to b_T.
 func (d dreams) dream(rows int, r *rand.Rand) []blas64.General {
 	bits := make([]blas64.General, len(d.down)+1)
-	top := matrix(rows, len(d.prior), slices.Repeat(d.prior, rows))
-	bits[len(d.down)] = drawBits(top, r)
+	draw := func(logits blas64.General) blas64.General {
+		b := newMatrix(logits.Rows, logits.Cols)
+		drawBits(logits.Data, r, b.Data)
+		return b
+	}
+	bits[len(d.down)] = draw(matrix(rows, len(d.prior), slices.Repeat(d.prior, rows)))
 	for t := len(d.down) - 1; t >= 0; t-- {
 		units := d.down[t].forward(bits[t+1])
-		bits[t] = drawBits(units[len(units)-1], r)
+		bits[t] = draw(units[len(units)-1])
 	}
 	return bits
-}
-
-func drawBits(logits blas64.General, r *rand.Rand) blas64.General {
-	b := newMatrix(logits.Rows, logits.Cols)
-	for i, l := range logits.Data {
-		b.Data[i] = float64(bit(r.Float64() < logmath.Sigmoid(l)))
-	}
-	return b
 }
