@@ -411,10 +411,13 @@ func stateKey(state []int, slot int) string {
 // takes returns an *OptionError if an order of the chain rule does not name the
 // plan's blanks.
 func (p *Plan) takes(o Order) error {
-	blanks := len(p.typed.Blanks)
-	if o == LeftToRight || o == RightToLeft || len(o.numbers()) == blanks {
+	if o == LeftToRight || o == RightToLeft {
 		return nil
 	}
-	return misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3", len(o.numbers()),
-		blanks)
+	named := len(o.numbers())
+	blanks := len(p.typed.Blanks)
+	if named != blanks {
+		return misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3", named, blanks)
+	}
+	return nil
 }

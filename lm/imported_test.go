@@ -165,8 +165,9 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// A graph with a weight that is no number fills nothing.
-func TestImportedUnfitWeights(t *testing.T) {
+// unfitWeights is an exported graph with weights that are no numbers.
+func unfitWeights(t *testing.T) *models.Bundle {
+	t.Helper()
 	dir := t.TempDir()
 	check.OK(t, os.CopyFS(dir, importGraph(t, filepath.Join(exportFixtures, "external-14.onnx")).FS()))
 	check.OK(t, os.Remove(filepath.Join(dir, "manifest.json"))) // of the good weights
@@ -176,7 +177,12 @@ func TestImportedUnfitWeights(t *testing.T) {
 		copy(content[4*i:], "\x00\x00\xc0\x7f")
 	}
 	check.OK(t, os.WriteFile(data, content, 0o644))
-	m := openBundle(t, check.Must(models.Open(dir))(t), 4)
+	return check.Must(models.Open(dir))(t)
+}
+
+// A graph with a weight that is no number fills nothing.
+func TestImportedUnfitWeights(t *testing.T) {
+	m := openBundle(t, unfitWeights(t), 4)
 	_, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: []int{2, 6, 4, 8, 3}, Position: 2}})
 	check.Says(t, err, "the model computes what is no number (NaN): its weights are damaged")
 }

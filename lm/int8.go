@@ -63,11 +63,12 @@ func LargestInputs(ctx context.Context, b *models.Bundle, o Options, texts [][]i
 	return largest, errors.Join(err, m.Close())
 }
 
-func (m *MaskedLM) largestInputs(ctx context.Context, o Options, texts [][]int) (map[string][]float32, error) {
+func (m *MaskedLM) largestInputs(ctx context.Context, o Options, texts [][]int) (largest map[string][]float32,
+	err error) {
 	var session lazySession
 	session.build = func(b *models.Bundle) (*onnx.Graph, error) { return bert.LargestInputs(b, o.SeparatorID) }
 	session.inputs = []string{graphs.InputIDs, graphs.InputQueries}
-	largest := map[string][]float32{}
+	largest = map[string][]float32{}
 	var outputs []ort.Tensor
 	var found [][]float32
 	spreads := m.bundle.Config.Spreads()
@@ -82,9 +83,10 @@ func (m *MaskedLM) largestInputs(ctx context.Context, o Options, texts [][]int) 
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, session.close()) }()
 	for _, ids := range texts {
 		if err := m.check(ids); err != nil {
-			return nil, errors.Join(err, session.close())
+			return nil, err
 		}
 		shape := []int64{1, int64(len(ids))}
 		tokens := make([]int64, len(ids))
@@ -95,7 +97,7 @@ func (m *MaskedLM) largestInputs(ctx context.Context, o Options, texts [][]int) 
 		}
 		inputs := []ort.Tensor{ort.Int64(shape, tokens), ort.Int64(shape, places)}
 		if err := run.Run(ctx, inputs, outputs); err != nil {
-			return nil, errors.Join(err, session.close())
+			return nil, err
 		}
 		for n, s := range spreads {
 			for i, x := range found[n] {
@@ -103,5 +105,5 @@ func (m *MaskedLM) largestInputs(ctx context.Context, o Options, texts [][]int) 
 			}
 		}
 	}
-	return largest, session.close()
+	return largest, nil
 }

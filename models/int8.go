@@ -102,7 +102,7 @@ func (s Spread) factors(b *Bundle, largest []float32) ([]float32, error) {
 		if !math.IsInf(by, 0) { // not all are zero
 			list[i] = float32(math.Exp2(math.Round(by)))
 		}
-		if !(list[i] > 0) || math.IsInf(float64(list[i]), 0) {
+		if !positive(list[i]) {
 			return nil, fmt.Errorf("channel %d of the input of %s has the largest value %g, and its columns %g", i,
 				s.Matrices[0], largest[i], columns[i])
 		}
@@ -163,12 +163,15 @@ func (b *Bundle) checkPositive(name string, n int, what string) error {
 		return err
 	}
 	for i, x := range list {
-		if !(x > 0) || math.IsInf(float64(x), 0) {
+		if !positive(x) {
 			return fmt.Errorf("%s: tensor %s: number %d is %g, not positive", b.weights.Path, name, i, x)
 		}
 	}
 	return nil
 }
+
+// positive reports whether x is a finite number above 0.
+func positive(x float32) bool { return x > 0 && !math.IsInf(float64(x), 0) }
 
 // Quantizable returns an error if the model cannot be made int8.
 func (b *Bundle) Quantizable() error {
@@ -314,7 +317,7 @@ func round(ctx context.Context, t Tensor, factors []float32) (steps, scales []by
 		if scale == 0 {
 			scale = 1 // for a row of zeros
 		}
-		if !(scale > 0) || math.IsInf(float64(scale), 0) {
+		if !positive(scale) {
 			return nil, nil, fmt.Errorf("%s: tensor %s: row %d has the number %g", t.Path, t.Name,
 				len(steps)/t.Shape[1], largest)
 		}

@@ -151,8 +151,7 @@ func TestSpreads(t *testing.T) {
 	largest[spread.Name] = make([]float32, spread.Width)
 	largest[spread.Name][3] = 1000
 	b := check.Must(modelstest.Int8(t.Context(), t.TempDir(), whole, largest))(t)
-	tensor, _ := b.Tensor(spread.Name)
-	factors := check.Must(check.Must(safetensors.Open(tensor.Path))(t).Float32s(spread.Name))(t)
+	factors := check.Must(check.Must(safetensors.Open(b.Data))(t).Float32s(spread.Name))(t)
 	for i, factor := range factors {
 		fraction, _ := math.Frexp(float64(factor))
 		// 1,000 to the power of 0.7 is 126.

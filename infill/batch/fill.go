@@ -115,8 +115,8 @@ func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
 	return s, err
 }
 
-// settings checks the request and loads the model. It returns its description, the program's version,
-// and the options of a request.
+// settings checks the request and loads the model. It returns the model's
+// description, the program's version, and the options of the request.
 func settings(ctx context.Context, f *infill.Filler, r infill.Request) (map[string]string, error) {
 	s := map[string]string{}
 	err := f.Check(r)

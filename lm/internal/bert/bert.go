@@ -36,10 +36,7 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 	if in.Bias != nil && !b.Padded() {
 		return graphs.Pass{}, fmt.Errorf("bundle %s: a %s takes no padding", b.Name, b.Config.ModelType)
 	}
-	in.Separator = 0
-	if b.Config.Segments > 1 {
-		in.Separator = b.Separator
-	}
+	in.Separator = b.separator()
 	m := b.builder(g)
 	words, hidden := m.transformer(in, differentiable)
 	state := m.activate(m.linear(hidden, m.layout.HeadDense, 1, 1), m.bundle.Config.HeadActivation)
@@ -49,6 +46,14 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 		p.Words, p.Table, p.State, p.Seed = words, m.weight(m.layout.Words.Name), state, m.seed(in, p.LogProbability)
 	}
 	return p, cmp.Or(m.err, g.Err())
+}
+
+// separator is the separator of rows: none if the model knows one segment.
+func (b Model) separator() int {
+	if b.Config.Segments > 1 {
+		return b.Separator
+	}
+	return 0
 }
 
 // builder returns a builder of the model's graph g.

@@ -108,12 +108,11 @@ func (m *builder) inSteps(in input) steps {
 // it has an output [width] for each of models.Config.Spreads, with its name.
 func LargestInputs(b *models.Bundle, separator int) (*onnx.Graph, error) {
 	g := onnx.New(b.Name + " largest inputs")
-	m := Model{Bundle: b, Separator: separator}.builder(g)
+	model := Model{Bundle: b, Separator: separator}
+	m := model.builder(g)
 	m.largest = map[string][]*onnx.Value{}
 	in := graphs.Rows{Rows: onnx.Symbol("rows"), Tokens: onnx.Symbol("tokens"), PerRow: onnx.Symbol("queries")}
-	if b.Config.Segments > 1 {
-		in.Separator = separator
-	}
+	in.Separator = model.separator()
 	in.IDs = g.Input(graphs.InputIDs, onnx.Int64, in.Rows, in.Tokens)
 	in.Queries = g.Input(graphs.InputQueries, onnx.Int64, in.Rows, in.PerRow)
 	m.transformer(in, false)
