@@ -68,15 +68,24 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 		laws[i].Target.(*law).keep()
 	}
 	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, int(d.Samples))
-	drawn, err := samplers.Draw(ctx, laws, float64(d.Temperature), streams,
-		func(spent int) int { return d.Budget.room(len(w.roots)+spent, w.began) })
+	roots := w.asker.rows
+	trial := w.plan.Slots() - 1 // rows of a whole one
+	room := func(rejected int) int {
+		left := d.Budget.room(w.asker.rows+rejected, w.began)
+		if d.Budget.Seconds > 0 {
+			left = min(left, trialsAtOnce*trial)
+		}
+		return left
+	}
+	drawn, err := samplers.Draw(ctx, laws, float64(d.Temperature), streams, room)
 	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return !d.Done })
 	if err != nil {
 		return d.answer(w, drawn), err
 	}
 	if len(drawn) == 0 {
 		return nil, misfit("samples", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
-			"blanks may not take is made again; give more with --budget", d.Budget.text())
+			"blanks may not take is made again; give %d rows or more with --budget", d.Budget.text(),
+			max(roots+trial, w.asker.rows+1))
 	}
 	a := d.answer(w, drawn)
 	if len(drawn) < int(d.Samples) {
@@ -86,6 +95,10 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 	}
 	return a, nil
 }
+
+// trialsAtOnce is how many draws are open at once where seconds are the budget: all
+// that have begun are carried to their end.
+const trialsAtOnce = 64
 
 // answer lists the fills of finished draws.
 func (d Draws) answer(w *work, drawn []samplers.Drawn) *answer {
