@@ -16,6 +16,10 @@ import (
 	"infill/samplers"
 )
 
+// MethodChains stands for all samplers where methods are named. The Method of a
+// Result is the sampler's own name.
+const MethodChains = "chains"
+
 // Chains moves Markov chains of a sampler over the slots of a layout.
 type Chains struct {
 	// Sampler moves the chains.
@@ -93,13 +97,33 @@ func (c *Chains) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
-	chains, ok := m.(Chains)
+	chains, ok := m.(Chains) // a value that JSON gave a name
 	if !ok {
 		return errors.New("the options name no sampler")
 	}
 	*c = chains
 	return nil
 }
+
+// Name implements Method.
+func (Chains) Name() string { return MethodChains }
+
+// Columns implements Method.
+func (Chains) Columns() []string {
+	return []string{"share", "share_error", "share_interval", "count", "final_count", "split_r_hat", "effective_draws",
+		"seed"}
+}
+
+// Random implements Method.
+func (Chains) Random() bool { return true }
+
+// Asks implements Method.
+func (c Chains) Asks() Asked { return Asked{Samples: c.Samples, Candidates: c.Candidates} }
+
+// Within implements Method.
+func (c Chains) Within(int) Method { return c }
+
+func (Chains) heavy() bool { return true }
 
 // settled also replaces an automatic gradient and balance by those of the sampler,
 // and half of the steps by their number.
