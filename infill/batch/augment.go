@@ -92,6 +92,7 @@ func (a *Augment) warnings() (list []string) {
 }
 
 func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
+	a.Settle()
 	r, err := a.request()
 	if err != nil {
 		return nil, err
