@@ -107,3 +107,16 @@ func TestListRows(t *testing.T) {
 		t.Errorf("the list took %d rows, the pattern %d", rows, pattern.Stats.ModelRows)
 	}
 }
+
+// TestMarksBeside: an accent is part of the letter before a blank, whether the two are
+// one character or two.
+func TestMarksBeside(t *testing.T) {
+	f := open(t)
+	for _, left := range []string{"r\u00e9", "re\u0301"} {
+		_, err := f.Plan(infill.Request{Template: "the " + left + "[MASK] was here .",
+			Fit: infill.Fit{Speech: infill.Parts{0: {"noun"}}}})
+		if err == nil {
+			t.Errorf("%q goes on as an English noun", left)
+		}
+	}
+}
