@@ -129,7 +129,8 @@ func newOption(f field) Option {
 	r := ruleOf(f)
 	s := r.schema()
 	o := Option{Name: f.name, Alias: tag.Get("alias"), Short: tag.Get("short"), Help: tag.Get("help"),
-		Word: tag.Get("word"), Unit: tag.Get("unit"), Join: tag.Get("join"), Values: s.Values, Closed: s.Closed, JSON: s.Kind, rule: r}
+		Word: tag.Get("word"), Unit: tag.Get("unit"), Join: tag.Get("join"),
+		Values: s.Values, Closed: s.Closed, JSON: s.Kind, rule: r}
 	if tag.Get("default") != "" {
 		o.defaults = r.text(r.must(tag.Get("default")))
 	}
@@ -145,7 +146,8 @@ func (s *Set) Options() []Option { return slices.Clone(s.list) }
 // Find returns the option with a name. It accepts the spellings of JSON too: _ for -.
 func (s *Set) Find(name string) (o Option, ok bool) {
 	name = strings.ReplaceAll(name, "_", "-")
-	at := slices.IndexFunc(s.list, func(o Option) bool { return o.Name == name || o.Alias != "" && o.Alias == name })
+	called := func(o Option) bool { return o.Name == name || o.Alias != "" && o.Alias == name }
+	at := slices.IndexFunc(s.list, called)
 	if at < 0 {
 		return Option{}, false
 	}

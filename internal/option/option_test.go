@@ -51,7 +51,8 @@ func TestTexts(t *testing.T) {
 		{"rate", "1e-3", "0.001"}, {"size", "auto", "auto"}, {"size", "Inf", "!a number above 0, or auto"},
 		{"size", "0", "!a number above 0, or auto"}, {"kind", "green", "green"}, {"kinds", "green", "green"},
 		{"kind", "blue", "!one of red, green"}, {"choice", "auto", "auto"}, {"choice", "full", "full"},
-		{"choice", "", "!one of auto, full"}, {"text", "a, b", "a, b"}, {"on", "1", "true"}, {"on", "yes", "!one of false, true"},
+		{"choice", "", "!one of auto, full"}, {"text", "a, b", "a, b"}, {"on", "1", "true"},
+		{"on", "yes", "!one of false, true"},
 		{"wait", "90s", "1m30s"}, {"wait", "5", "!a length of time, such as 90s or 5m"}, {"bytes", "5", "5"},
 		{"bytes", "0", "!a whole number of 1 or more"}, {"names", `a,"b, c"`, `a,"b, c"`}, {"names", `said "hello`, `"said ""hello"`},
 		{"numbers", "2,3", "2,3"}, {"numbers", "2,x", "!a list of whole numbers, such as 2,3"},
@@ -95,8 +96,8 @@ func TestDefaults(t *testing.T) {
 	for _, f := range set.Facts(r) {
 		facts[f.Name] = f.Text
 	}
-	for name, want := range map[string]string{"count": "5", "steps": "50", "half-of": "half", "size": "auto", "kind": "red",
-		"choice": "auto", "on": "false"} {
+	for name, want := range map[string]string{"count": "5", "steps": "50", "half-of": "half", "size": "auto",
+		"kind": "red", "choice": "auto", "on": "false"} {
 		o, _ := set.Find(name)
 		if facts[name] != want || o.Default() != want && o.Default() != "" {
 			t.Errorf("%s: %q, default %q, want %q", name, facts[name], o.Default(), want)

@@ -54,6 +54,7 @@ type Corpus struct {
 	SHA256    string // of the file's bytes, in hexadecimal
 	Form      Form
 	Lines     int // number of lines in the file
+	Blank     int // those without text
 	Sentences []Sentence
 	// Skipped counts the lines and sentences that Read left out, by reason.
 	Skipped []Skip
@@ -178,6 +179,7 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 		}
 		switch {
 		case line == "":
+			c.Blank++
 		case !utf8.ValidString(line):
 			skipped.add(SkipEncoding, c.Lines)
 		case c.Form == WikiText && isHeading(line):
@@ -203,18 +205,13 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 	return c, nil
 }
 
-// unusable returns why a sentence cannot be a template, or "" if it can.
+// unusable returns why a sentence is no text, or "" if it is.
 func unusable(raw string) string {
 	switch {
 	case strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):
 		return SkipControl
 	case strings.ContainsRune(raw, utf8.RuneError):
 		return SkipReplacement
-	}
-	for _, token := range []string{"[MASK", "[CLS]", "[SEP]", "[PAD]"} {
-		if strings.Contains(raw, token) {
-			return SkipSpecial
-		}
 	}
 	return ""
 }

@@ -52,8 +52,8 @@ func TestReadForms(t *testing.T) {
 			want: []Sentence{{1, "b ."}, {1, "C ."}}},
 		"unusable": {path: "a.txt", text: "a\x00b\ngood one\nthe [MASK] of it\n[SEP]\ngone \ufffd bad\nan [UNK] is " +
 			"fine\nesc\x1b[1m\n", form: Lines, lines: 7,
-			want:    []Sentence{{2, "good one"}, {6, "an [UNK] is fine"}},
-			skipped: []Skip{{SkipControl, 2, 1}, {SkipSpecial, 2, 3}, {SkipReplacement, 1, 5}}},
+			want:    []Sentence{{2, "good one"}, {3, "the [MASK] of it"}, {4, "[SEP]"}, {6, "an [UNK] is fine"}},
+			skipped: []Skip{{SkipControl, 2, 1}, {SkipReplacement, 1, 5}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := read(t, c.path, c.text)
@@ -476,5 +476,16 @@ func TestReadCorpus(t *testing.T) {
 	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
 		fmt.Sprint(c.LeftOut()) != "[left out: 1 × control character (such as line 3)]" {
 		t.Errorf("%+v, left out %q, %v", c, c.LeftOut(), err)
+	}
+}
+
+// TestSpecialTokens: a sentence with a special token is a reference, and no template.
+func TestSpecialTokens(t *testing.T) {
+	c := read(t, "a.txt", "the cat sat here\nthe [MASK] sat on it\n[SEP] the dog ran\n")
+	o := DLP(1, 1)
+	o.MinimumTokens = 1
+	s, err := c.Select(o)
+	if err != nil || len(s.Prompts) != 1 || len(c.Raw()) != 3 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -189,7 +189,10 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 // prompt masks words of a sentence, or returns the reason why the
 // sentence cannot be used.
 func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
+	special := func(token string) bool { return strings.Contains(text, token) }
 	switch {
+	case slices.ContainsFunc([]string{"[MASK", "[CLS]", "[SEP]", "[PAD]"}, special):
+		return Prompt{}, SkipSpecial
 	case len(tokens) < o.MinimumTokens:
 		return Prompt{}, SkipShort
 	case o.MaximumTokens > 0 && len(tokens) > o.MaximumTokens:

@@ -37,7 +37,8 @@ func IsFile(argument string, afterDash bool) (file bool, err error) {
 // Quoted returns a path so that it can be pasted into a shell.
 func Quoted(path string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-/:=+@,%~", r)
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return letter || strings.ContainsRune("._-/:=+@,%~", r)
 	}
 	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
 		return path

@@ -21,6 +21,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/internal/eval/corpus"
 	"infill/internal/object"
 	"infill/metrics"
 )
@@ -178,43 +179,25 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 	return h, nil
 }
 
-// readSentences reads one sentence from each line, or from each record of a file
-// in another form. what names the text in errors.
+// readSentences reads the sentences of a text or a reference: one from each line or
+// record, or those of WikiText. what names the text in errors.
 func (c *command) readSentences(what, file string) (h metrics.Hypotheses, err error) {
 	in, err := c.open(what, file)
 	if err != nil {
 		return h, err
 	}
 	defer in.Close()
-	wrong := func(err error) error { return cli.Usagef("%s (%s): %w", what, nameOf(file), err) }
-	blank := 0
-	for lines := batch.NewReader(in, "text", "text"); ; {
-		line, err := lines.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return h, wrong(fmt.Errorf("line %d: %w", len(h.Sentences)+blank+1, err))
-		}
-		if line.Err != nil {
-			return h, wrong(fmt.Errorf("line %d: %w", line.Line, line.Err))
-		}
-		if line.Blank {
-			blank++
-			continue
-		}
-		text, err := line.Object.Text("text")
-		if err != nil {
-			return h, wrong(err)
-		}
-		h.Sentences = append(h.Sentences, text)
+	read, err := corpus.Read(what, nameOf(file), in)
+	if err != nil {
+		return h, cli.Usagef("%s", strings.TrimPrefix(err.Error(), "corpus "))
 	}
-	if len(h.Sentences) == 0 {
-		return h, wrong(errors.New("no sentence: the text is empty"))
+	for _, line := range read.LeftOut() {
+		cli.Warn(c.streams, c.quiet, "%s (%s): %s", what, nameOf(file), line)
 	}
-	if blank > 0 {
-		cli.Warn(c.streams, c.quiet, "%s (%s): %s left out", what, nameOf(file), cli.Counted(blank, "blank line"))
+	if read.Blank > 0 && read.Form == corpus.Lines {
+		cli.Warn(c.streams, c.quiet, "%s (%s): %s left out", what, nameOf(file), cli.Counted(read.Blank, "blank line"))
 	}
+	h.Sentences = read.Raw()
 	return h, nil
 }
 

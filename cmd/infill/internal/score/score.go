@@ -83,8 +83,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"by the sum, or by the pseudo-perplexity, which is per token")
 	flags.BoolVar(&c.pairs, "pairs", false,
 		"each line has the better text, a tab, and the other text: say which is likelier")
-	flags.Var((*cli.List)(&c.columns), "column", "`NAME` of a file's column of texts (default text); with --pairs NAME,NAME, the better text and the other "+
-		"(default first,second)")
+	flags.Var((*cli.List)(&c.columns), "column",
+		"`NAME` of a file's column of texts (default text); with --pairs NAME,NAME, the better text and the other "+
+			"(default first,second)")
 	flags.Var((*cli.List)(&c.keep), "keep", "`LIST` of columns to copy, though they have an option's name")
 	c.input.Register(cmd)
 	c.model.Register(cmd)
