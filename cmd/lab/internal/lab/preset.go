@@ -191,7 +191,7 @@ func (f figure) plan(ctx context.Context, in *inputs, chains, steps int, seed ui
 	p := newComparisonPlan(title, chains)
 	p.caption = f.caption()
 	for _, part := range f.parts {
-		d, err := newDistribution(ctx, in, part.target)
+		d, err := newDistribution(ctx, in, part.target, 0)
 		if err != nil {
 			return nil, err
 		}
