@@ -81,7 +81,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		"learn": newParent("learn MODEL", "Learn a model with each sampler",
 			"no model: name one, as in lab learn ising"),
 	}
-	root.AddCommand(parents["arm"], parents["learn"], newVerdicts(out))
+	root.AddCommand(parents["arm"], parents["learn"], newVerdicts(out), newVerify(out))
 	for _, s := range lab.Studies() {
 		first, rest, two := strings.Cut(s.Name, " ")
 		if two {
