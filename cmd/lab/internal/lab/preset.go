@@ -108,16 +108,6 @@ func figures() []figure {
 	}
 }
 
-// FigureSizes returns the chains and steps of a preset, or 0 if it is unknown.
-func FigureSizes(name string) (chains, steps int) {
-	for _, f := range figures() {
-		if f.name == name {
-			return f.chains, f.steps
-		}
-	}
-	return 0, 0
-}
-
 // grid lists samplers with each of the step sizes and three smoothings.
 func grid(stepSizes []string, names ...string) string {
 	var list []string

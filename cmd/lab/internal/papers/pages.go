@@ -200,7 +200,7 @@ func PaperTable(all map[string]Results) (string, error) {
 	}
 	for _, row := range rows {
 		here, err := row.here(all)
-		if err != nil {
+		if err != nil && row.notRun() == "" {
 			return "", fmt.Errorf("%s: %w", row.Of, err)
 		}
 		verdict, err := row.Verdict(all, judgements)
@@ -241,6 +241,16 @@ func (row Row) paper() string {
 	return strings.Join(places, "; ")
 }
 
+// notRun says why a result that the row reads has not been made; "" if all have.
+func (row Row) notRun() string {
+	for _, name := range row.Results() {
+		if run, _ := runOf(name); run.NotRun != "" {
+			return run.NotRun
+		}
+	}
+	return ""
+}
+
 // here returns the text of the row with its numbers.
 func (row Row) here(all map[string]Results) (string, error) {
 	var errs []error
@@ -265,6 +275,9 @@ func (row Row) here(all map[string]Results) (string, error) {
 func (row Row) Verdict(all map[string]Results, j *Judgements) (string, error) {
 	if row.Without != "" {
 		return "no verdict: " + row.Without, nil
+	}
+	if reason := row.notRun(); reason != "" {
+		return "no verdict: not run: " + reason, nil
 	}
 	if row.Test != "" {
 		return "yes, by a test", nil

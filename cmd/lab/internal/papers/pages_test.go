@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,3 +88,30 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
+
+// TestStored: each stored result has a run, and each run its result unless it says
+// why it has not been run. A result names the commit of its program.
+func TestStored(t *testing.T) {
+	all := stored(t)
+	for _, run := range Runs() {
+		if _, found := all[run.Name]; found != (run.NotRun == "") {
+			t.Errorf("%s: stored %v, and not run because of %q", run.Name, found, run.NotRun)
+		}
+	}
+	commit := regexp.MustCompile(`\|version:[0-9.]+(-dev)?\+[0-9a-f]{12}$`)
+	for name, results := range all {
+		if _, known := runOf(name); !known {
+			t.Errorf("no run makes %s", name)
+		}
+		for i, row := range results {
+			if named := commit.MatchString(row["signature"]); named == slices.Contains(withoutCommit, name) {
+				t.Errorf("%s, row %d: signature %q", name, i+1, row["signature"])
+				break
+			}
+		}
+	}
+}
+
+// withoutCommit are stored results of a time when they did not name the commit.
+// They wait to be run again.
+var withoutCommit = []string{}

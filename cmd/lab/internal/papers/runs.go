@@ -11,6 +11,8 @@ type Run struct {
 	Small string
 	// Random says that each repetition has another target, drawn at random.
 	Random bool
+	// NotRun says why the command has not been run; "" if its result is stored.
+	NotRun string
 	// Needs says what the command needs that the repository does not have.
 	Needs string
 }

@@ -80,6 +80,9 @@ func Judge(rows []Row, all map[string]Results) (*Judgements, error) {
 	claims := map[string]Claim{}
 	var tested []string // keys, in a fixed order
 	for _, row := range rows {
+		if row.notRun() != "" {
+			continue
+		}
 		for _, c := range row.Claims {
 			key := c.key()
 			if _, known := claims[key]; known {

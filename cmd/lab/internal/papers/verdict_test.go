@@ -198,11 +198,11 @@ func TestFill(t *testing.T) {
 }
 
 // TestSeconds: the sum of the cells that know their seconds. At the paper's
-// sizes, hidden chains take 100/8 · 5,000/2,000 as many.
+// sizes, hidden chains on one target take 100/8 · 5,000/2,000 · 1/2 as many.
 func TestSeconds(t *testing.T) {
 	all := parsed(t, "sampler,seconds\na,1.5\nb,\nc,3\n")
 	all["y"] = parsed(t, "sampler,u\na,2\n")["x"]
-	const signature = "lab:fhmm|chains:8|steps:2000"
+	const signature = "lab:fhmm|chains:8|repeats:2|steps:2000"
 	all["fhmm"] = parsed(t, "seconds,signature\n1.5,"+signature+"\n3,"+signature+"\n")["x"]
 	all["dlp-figure-7"] = parsed(t, "sampler,seconds\na,9\n")["x"]
 	got, err := Fill("<!-- seconds -->\nold\n<!-- end -->\n", all)
@@ -210,7 +210,7 @@ func TestSeconds(t *testing.T) {
 		"| results | cells | seconds | at the paper's sizes | the paper's sizes |\n" +
 		"| --- | ---: | ---: | ---: | --- |\n" +
 		"| `dlp-figure-7` | 1 | 9 | run | DLP: 50,000 and 125,000 steps |\n" +
-		"| `fhmm` | 2 | 4 | 140 | GWG: 100 chains, 5,000 steps |\n" +
+		"| `fhmm` | 2 | 4 | 70 | GWG: one target, 100 chains, 5,000 steps |\n" +
 		"| `x` | 3 | 4 |  |  |\n<!-- end -->\n"
 	if err != nil || got != want {
 		t.Errorf("%v:\n%s", err, got)
