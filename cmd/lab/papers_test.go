@@ -36,7 +36,6 @@ var shorter = []struct{ command, flags string }{
 	{"learn contacts", "--size 2x3 --states 3 --updates 2 --steps 1 --repeats 2 --data 9 --data-sweeps 2 --batch 5 " +
 		"--buffer 5"},
 	{"learn", "--size 2x3 --updates 2 --steps 1 --repeats 2 --data 9 --data-sweeps 2 --batch 5 --buffer 5"},
-	{"integers", "--chains 2 --steps 20"},
 	{"networks", "--hidden 2 --chains 2 --steps 2 --repeats 1"},
 	{"arm gradients", "--estimates 20 --repeats 2"},
 	{"arm toy", "--steps 5 --repeats 1"},

@@ -100,11 +100,6 @@ func figures() []figure {
 				"section 6, have the preconditioners themselves.", 10, 250000,
 			[]part{{"two spins", "ising:couplings=appendix-h", "dula:step-size=0.5,preconditioner=1000/0.001," +
 				"dmala:step-size=0.5,preconditioner=1000/0.001," + strings.Join(plain, ","), "uniform"}}},
-		{"dlp-toy", "a categorical toy, as in the papers' code",
-			"Two independent slots with three categories, 50,000 steps, α of DMALA 0.2 and DULA 0.1; the energies " +
-				"are our own.", 10, 50000,
-			[]part{{"two slots", "potts:size=1x2,coupling=0,field=0.5/0/-1",
-				"gibbs,gwg,dula:step-size=0.1,dmala:step-size=0.2", "uniform"}}},
 	}
 }
 

@@ -26,23 +26,22 @@ func networksTable(number, measure string) paperTable {
 // for all four of the paper.
 func posteriors(results string, data ...string) (list []Claim) {
 	for _, one := range data {
-		for _, number := range []struct{ here, paper string }{
-			{"train-ll", "training log-likelihood"}, {"test-rmse", "test RMSE"}} {
-			list = append(list, networksTable("2", number.paper).pairs(family{results, number.here, "sampler"},
-				"data="+one,
-				method{"Gibbs", gibbs1}, method{"GWG", "gwg"}, method{"DULA", dula}, method{"DMALA", dmala2})...)
-		}
+		list = append(list, measured("2", results, one, method{"Gibbs", gibbs1}, method{"GWG", "gwg"},
+			method{"DULA", dula}, method{"DMALA", dmala2})...)
 	}
 	return list
 }
 
-// batches has the claims of DLP's table 4 about batches of some sizes.
-func batches(results, data string, methods ...method) (list []Claim) {
-	for _, number := range []struct{ here, paper string }{
+// measured has the claims of a table of DLP about both of its measures.
+func measured(number, results, data string, methods ...method) (list []Claim) {
+	for _, column := range []struct{ here, paper string }{
 		{"train-ll", "training log-likelihood"}, {"test-rmse", "test RMSE"}} {
-		list = append(list, networksTable("4", number.paper).pairs(family{results, number.here, "sampler"},
-			"data="+data,
-			methods...)...)
+		of := networksTable(number, column.paper).pairs(family{results, column.here, "sampler"}, "data="+data,
+			methods...)
+		for i := range of {
+			of[i].Text = withoutPlace(of[i].Text) + " (" + data + " " + column.here + ")"
+		}
+		list = append(list, of...)
 	}
 	return list
 }
@@ -199,8 +198,8 @@ func rowsDLP() []Row {
 			Here: "transition matrices agree with equation 2", Test: "samplers TestTransitionMatrix"},
 		{Of: "DLP appendix B", Shows: "one-hot and ordinal slots", Command: "table --samplers dmala,dmala-ordinal",
 			Paper: "both", Here: "both, and exact", Test: "samplers TestTransitionMatrix"},
-		{Of: "DLP appendix C", Shows: "infinite domains", Command: "integers --rate 0.5 --slots 4",
-			Paper: "a window of ±1", Here: "numbers without an end: DMALA leaves exp U as it is, DULA does not",
+		{Of: "DLP appendix C", Shows: "infinite domains",
+			Paper: "a window of ±1", Here: "numbers without an end in a test: DMALA leaves exp U as it is, DULA does not",
 			Test: "cmd/lab/internal/lab TestWindowed"},
 		{Of: "DLP appendix D", Shows: "no term in α: hardly accepted", Smaller: sizesRBM,
 			Here: "acceptance {dlp-appendix-d|acceptance|%.3f|sampler=dmala:step-size=inf}, " +
@@ -387,9 +386,10 @@ func rowsDLP() []Row {
 			Claims: posteriors("networks-unit", "diabetes", "election")},
 		{Of: "DLP table 4", Shows: "batches of the gradient", Smaller: smallNetworks,
 			Here: "[table](../measured/laboratory.md#binary-bayesian-networks); 500 of the 755 examples of `election`",
-			Claims: join(batches("networks", "diabetes", ten, hundred, full), batches("networks", "election", ten,
+			Claims: join(measured("4", "networks", "diabetes", ten, hundred, full), measured("4", "networks",
+				"election", ten,
 				hundred, full),
-				slices.DeleteFunc(batches("networks-500", "election", ten, hundred, fiveHundred, full),
+				slices.DeleteFunc(measured("4", "networks-500", "election", ten, hundred, fiveHundred, full),
 					func(c Claim) bool {
 						return c.Low.Where["sampler"] != fiveHundred.here && c.High.Where["sampler"] != fiveHundred.here
 					}))},

@@ -114,6 +114,10 @@ func TestAdjustment(t *testing.T) {
 // need five.
 func TestTargets(t *testing.T) {
 	claims := family{"fhmm", "u", "sampler"}.below("", "", "a", "b")
+	of := map[string]Results{"fhmm": parsed(t, "sampler,u,u-error,chains\na,1,3,100\nb,99,4,100\n")["x"]}
+	if f := judged(t, of, claims).Of(claims[0]).Finding; f != Unknown {
+		t.Errorf("100 chains of one target: %v", f)
+	}
 	for n, want := range map[int]Finding{9: Unknown, 10: Holds} {
 		low := make([]float64, n)
 		high := make([]float64, n)
