@@ -58,7 +58,7 @@ func Studies() []*Study {
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newLearnText(), newNetworks(), newLearnContacts(),
 		newARMToy(), newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(),
-		newProofs(), newInfilling(), newTrace())
+		newProofs(), newInfilling(), newJoints(), newTrace())
 }
 
 // plan describes the work of a study before it runs.
