@@ -166,7 +166,13 @@ func (f family) cell(where, of string) Cell {
 type method struct{ paper, here string }
 
 // title returns the name of the method without the kind of its model.
-func (m method) title() string { return strings.TrimSuffix(strings.TrimPrefix(m.paper, "EBM ("), ")") }
+func (m method) title() string {
+	name, found := strings.CutPrefix(m.paper, "EBM (")
+	if !found {
+		return m.paper
+	}
+	return strings.TrimSuffix(name, ")")
+}
 
 // A paperTable is a part of a paper's table: its numbers of several data sets, which
 // here one data set stands for.

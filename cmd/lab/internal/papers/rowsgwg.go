@@ -45,6 +45,10 @@ func rowsGWG() []Row {
 		}
 		outperformed = append(outperformed, c)
 	}
+	var well []Claim
+	for _, one := range []string{rhmc4, rmala4, dsvgd4} {
+		well = append(well, small.similar("“They behave well with < 200 dimensions”", "", 0.5, one, "gwg")...)
+	}
 	const gwgSqrt = "gwg:balance=sqrt"
 	return []Row{
 		{Of: "GWG algorithm 1", Shows: "one slot by gradient", Here: "ESS of 1,000 steps " +
@@ -76,7 +80,7 @@ func rowsGWG() []Row {
 				"{rbm-small|log-mmd-at-steps|%.2f|sampler=" + rhmc4 + "}, R-MALA " +
 				"{rbm-small|log-mmd-at-steps|%.2f|sampler=" + rmala4 + "}, D-SVGD " +
 				"{rbm-small|log-mmd-at-steps|%.2f|sampler=" + dsvgd4 + "}",
-			Claims: small.similar("“They behave well with < 200 dimensions”", "", 0.5, rhmc4, "gwg")},
+			Claims: well},
 		{Of: "the same", Shows: "Gibbs-2, Hamming ball and GWG-5 on an RBM",
 			Smaller: "random weights, 300 steps, 20 chains for 100",
 			Here: "GWG-5 {rbm-random|log-mmd-at-steps|%.2f|sampler=gwg-x:radius=5}, GWG " +

@@ -83,11 +83,11 @@ func Runs() []Run {
 		{Name: "networks-unit",
 			Command: "networks --inputs unit --data diabetes,election --repeats 5",
 			Small:   "--repeats 1"},
-		{Name: "rbm-random-steps",
+		{Name: "dlp-figure-4-steps",
 			Command: "rbm --data none --visible 784 --hidden 500 --scale 0.2236 --reference block-gibbs " +
-				"--reference-steps 40 --chains 20 --steps 5000 --warm-up 0 --repeats 10 --samplers " +
-				"rbm-gibbs,gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4",
-			Small: "--repeats 2 --samplers rbm-gibbs", Random: true},
+				"--reference-steps 40 --chains 100 --steps 5000 --warm-up 0 --samplers rbm-gibbs," +
+				"gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4",
+			Small: "--samplers rbm-gibbs", Random: true},
 		{Name: "learn-images", Command: "learn images --repeats 5", Small: "--repeats 1 --samplers gwg"},
 		{Name: "text", Command: "text --samplers all"},
 		{Name: "ais", Command: "ais", Small: "--repeats 2"},
