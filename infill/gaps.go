@@ -33,7 +33,7 @@ type GapsRequest struct {
 	// DefaultBelow. It also has less than a 300th of the key's probability.
 	Below float64
 	Clear bool // leave out gaps whose key has a rival
-	Seed  Seed
+	Seed  uint64
 }
 
 // DefaultBelow is the largest probability of a wrong answer.
@@ -262,11 +262,15 @@ type gapMaker struct {
 func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
 	before := g.text[:key[0]]
 	before += before[len(strings.TrimRight(before, `\`)):] // of backslashes before a blank each two are one
-	plan, err := g.filler.Plan(Request{Template: before + "[MASK]" + g.text[key[1]:], Method: Search{}})
+	r := Request{Template: before + "[MASK]" + g.text[key[1]:], Method: Search{}}
+	if !strings.ContainsFunc(g.text[key[0]:key[1]], unicode.IsLetter) { // a number, or a sign
+		r.Fit.Fill = FillAny
+	}
+	plan, err := g.filler.Plan(r)
 	if err != nil {
 		return nil, err
 	}
-	l := plan.layouts[0]
+	l := plan.shortest
 	if len(l.question.slots) != 1 {
 		return nil, misfit("text", "it holds a blank itself: fill it first")
 	}

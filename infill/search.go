@@ -22,13 +22,13 @@ var errNoFill = &ConstraintError{"the constraints forbid every fill: loosen them
 // Search finds the likeliest fills under the chain rule and proves them.
 type Search struct {
 	// Order is the order of the chain rule.
-	Order Order `option:"order" word:"{l2r|r2l|N,N,...}" help:"order of the chain rule: left to right, right to left, or the blanks as numbered"`
+	Order Order `option:"order" default:"l2r" word:"{l2r|r2l|N,N,...}" help:"order of the chain rule: left to right, right to left, or the blanks as numbered"`
 	// Budget bounds the cost.
-	Budget Budget `option:"budget" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
+	Budget Budget `option:"budget" default:"4000" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
 }
 
 func (s Search) settled() Method {
-	s.Order, s.Budget = s.Order.settled(), s.Budget.settled()
+	options.Settle(&s)
 	return s
 }
 
@@ -43,10 +43,10 @@ func (s Search) fits(p *Plan) error { return p.takes(s.Order) }
 
 // cost: a search goes on to its first fill, whatever the budget.
 func (s Search) cost(p *Plan) (rows int, bytes float64) {
-	least := len(p.layouts) + p.Slots() - 1
+	least := p.roots() + p.Slots() - 1
 	switch {
 	case p.Slots() == 1: // the row with all slots masked gives every probability
-		rows = len(p.layouts)
+		rows = p.roots()
 	case s.Budget.Rows > 0:
 		rows = max(s.Budget.Rows, least)
 	}
@@ -65,7 +65,7 @@ func (s Search) likely(p *Plan, rows int) int {
 	if p.Slots() < len(means) {
 		n = means[p.Slots()]
 	}
-	n += len(p.layouts) - 1
+	n += p.roots() - 1
 	combined := 0.0
 	for _, l := range p.layouts {
 		one := l.combinations()
@@ -74,7 +74,7 @@ func (s Search) likely(p *Plan, rows int) int {
 		}
 		combined += one
 	}
-	return int(min(float64(rows), float64(n), combined+float64(len(p.layouts))))
+	return int(min(float64(rows), float64(n), combined+float64(p.roots())))
 }
 
 func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
