@@ -221,8 +221,16 @@ func (t paperTable) against(f family, where string, one method, others ...method
 	return list
 }
 
-// short returns a sampler's name without its settings.
+// short returns a sampler's name without its settings, but for the slots that a
+// step may change, as the papers have it: gibbs-1, gwg-5.
 func short(sampler string) string {
+	for prefix, name := range map[string]string{"gibbs-x:block=": "gibbs-", "gwg-x:radius=": "gwg-"} {
+		settings, found := strings.CutPrefix(sampler, prefix)
+		if found {
+			number, _, _ := strings.Cut(settings, ",")
+			return name + number
+		}
+	}
 	name, _, _ := strings.Cut(sampler, ":")
 	return name
 }
