@@ -192,7 +192,7 @@ func summary(s *snapshot) []string {
 	switch c := st.Chains; {
 	case c != nil:
 		line = fmt.Sprintf("%s: %d distinct fills in %d draws; %s", c.Sampler, st.DistinctFills, st.Draws, rows)
-	case r.Method == infill.MethodDraws:
+	case r.Drawn():
 		line = fmt.Sprintf("%d independent draws, %d different fills; %s", st.Draws, st.DistinctFills, rows)
 	case r.Proven == nil || r.LeftOutAtMost == nil:
 		line = r.Method
