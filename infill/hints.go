@@ -104,7 +104,7 @@ func (w *work) foreign(l *layout, ids []int) []string {
 // reads both as one word.
 func joined(l *layout, blank int) []string {
 	b := l.template.Blanks[blank]
-	left, right := beside(l, b)
+	left, right := l.template.Beside(b)
 	if !b.TouchesRight || b.Pattern != "" || right == "" { // the text on the right may begin with a digit
 		return nil
 	}
@@ -118,7 +118,7 @@ func joined(l *layout, blank int) []string {
 // words that begin so.
 func begun(l *layout, blank int) []string {
 	b := l.template.Blanks[blank]
-	left, _ := beside(l, b)
+	left, _ := l.template.Beside(b)
 	own := l.rules.blanks[blank]
 	if !b.TouchesLeft || b.TouchesRight || left == "" || own.list != nil || own.pattern != nil {
 		return nil
@@ -130,15 +130,6 @@ func begun(l *layout, blank int) []string {
 	typed := l.template.Text[b.Start:b.End]
 	return []string{fmt.Sprintf("%q takes only pieces that go on with %q: [MASK~%s.*] takes the words that the "+
 		"vocabulary has as one piece (%d)", left+typed, left, left, whole)}
-}
-
-// beside returns the letters that stand directly before and behind a blank.
-func beside(l *layout, b tokenize.Blank) (left, right string) {
-	text := l.template.Text
-	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
-	left = text[len(strings.TrimRightFunc(text[:b.Start], letter)):b.Start]
-	right = text[b.End : len(text)-len(strings.TrimLeftFunc(text[b.End:], letter))]
-	return left, right
 }
 
 var tenth = math.Log(0.1)

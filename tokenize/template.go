@@ -348,6 +348,15 @@ func (d *draft) template(lengths []int) *Template {
 	return template
 }
 
+// Beside returns the letters, with their marks, that stand directly before and behind a
+// blank.
+func (tpl *Template) Beside(b Blank) (left, right string) {
+	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
+	left = tpl.Text[len(strings.TrimRightFunc(tpl.Text[:b.Start], letter)):b.Start]
+	right = tpl.Text[b.End : len(tpl.Text)-len(strings.TrimLeftFunc(tpl.Text[b.End:], letter))]
+	return left, right
+}
+
 // hear notes capitals and the word "i" in the user's own text. The capitals of
 // [UNK] are not the user's.
 func (d *draft) hear(text string) {
