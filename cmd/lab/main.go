@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
@@ -80,7 +81,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		"learn": newParent("learn MODEL", "Learn a model with each sampler",
 			"no model: name one, as in lab learn ising"),
 	}
-	root.AddCommand(parents["arm"], parents["learn"], newVerdicts(out))
+	root.AddCommand(parents["arm"], parents["learn"], newVerdicts(out), newVerify(out))
 	for _, s := range lab.Studies() {
 		first, rest, two := strings.Cut(s.Name, " ")
 		if two {
@@ -132,7 +133,7 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 	if !cmd.Flags().Changed("seed") {
 		e.seed = uint64(infill.NewSeed())
 	}
-	o := lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: infill.Version()}
+	o := lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: version(cmd.Context())}
 	var bar *progressbar.ProgressBar
 	if file, ok := e.messages.(*os.File); ok && !e.quiet && term.IsTerminal(int(file.Fd())) {
 		bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(),
@@ -172,6 +173,29 @@ func (e *experiment) run(cmd *cobra.Command) (err error) {
 	}
 	_, err = io.WriteString(e.out, r.Text())
 	return err
+}
+
+// version returns the version of the program with its commit. A build that does
+// not know its commit, as by go run, is asked for that of the repository in
+// which it was started: its sources are there.
+func version(ctx context.Context) string {
+	own := infill.Version()
+	if strings.Contains(own, "+") {
+		return own
+	}
+	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return own
+	}
+	changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no").Output()
+	if err != nil {
+		return own
+	}
+	own += "+" + strings.TrimSpace(string(commit))
+	if len(changed) > 0 {
+		own += "-dirty"
+	}
+	return own
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {

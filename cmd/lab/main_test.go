@@ -49,7 +49,7 @@ func TestReports(t *testing.T) {
 	for line, want := range map[string]string{
 		"potts --samplers all --chains 2 --steps 9 --warm-up 3 --seed 1 -q":    "left out: r-mala needs ",
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q": "on rbm, data bars-and-stripes",
-		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q":                    "dlp-toy: a categorical toy",
+		"--preset dlp-appendix-h --chains 2 --steps 9 --seed 1 -q":             "dlp-appendix-h: preconditioned DLP",
 		"text --samplers all --candidates 5 --chains 2 --steps 9 --seed 1 -q":  "exact means: enumeration of 25 states",
 		"calibration --sentences 8 --seed 1 -q --texts " + sentences:           "|texts:sentences.txt@",
 		"--help":     "dlp-figure-3",
@@ -96,7 +96,7 @@ func TestBadInput(t *testing.T) {
 		"--preset dlp-figure-5":  `lab: --preset: dlp-figure-5 has a command of its own: lab learn ising`,
 		"--preset arm-table-4": "lab: --preset: arm-table-4 has a command of its own: lab arm vae " +
 			"--structures halves",
-		"--preset dlp-toy --steps -1":        `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
+		"--preset dlp-figure-3 --steps -1":   `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
 		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
 		"text --template plain":              "lab: --template: no blank in the template",
 		"ising --samplers dmala:step-size=0": `lab: --samplers: "dmala:step-size=0" is not a list of samplers: dmala: step-size "0" is not a number above 0`,
@@ -194,8 +194,8 @@ func TestVerdicts(t *testing.T) {
 	for _, want := range []string{
 		"DLP appendix D, no term in α: hardly accepted: yes\n    acceptance without it below: holds; acceptance " +
 			"differs by -0.",
-		"16 repetitions)\n", "DLP algorithms 1, 2, DULA, DMALA: yes, by a test\n",
-		"\nDLP figure 3, log RMSE, 5 × 5 Ising: ",
+		"10 repetitions), p ", "DLP algorithms 1, 2, DULA, DMALA: yes, by a test\n",
+		"\nDLP figure 3, log RMSE, 5 × 5 Ising, by steps: ", "\nDLP figure 3, by run time: ", " distinct claims are tested: ",
 	} {
 		if code != 0 || messages != "" || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, %q, no %q in:\n%s", code, messages, want, out)
@@ -203,7 +203,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	empty := t.TempDir()
 	out, messages, code = runLab(t.Context(), "verdicts --results "+empty)
-	want := "lab: " + empty + " has no results: name a folder with files as learn-ising.csv\n"
+	want := "lab: " + empty + " has no results: name a folder with files as learn-ising.csv or learn-ising/results.csv\n"
 	if code != 1 || messages != want || out != "" {
 		t.Errorf("exit code %d, %q, want %q; output %q", code, messages, want, out)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/cmd/lab/internal/papers"
 	"infill/internal/eval"
 	"infill/internal/modelstest"
 	"infill/metrics"
@@ -27,66 +27,67 @@ var update = flag.Bool("update", false, "write the golden file again")
 // shorter has what makes the commands that begin so take less than a second.
 var shorter = []struct{ command, flags string }{
 	{"--preset", "--chains 2 --steps 6"},
-	{"rbm --data none", "--visible 20 --hidden 5 --reference-samples 10 --chains 2 --steps 6"},
+	{"rbm --data none", "--visible 20 --hidden 5 --reference-samples 10 --chains 2 --steps 6 --repeats 2"},
 	{"rbm", "--hidden 4 --updates 5 --reference-samples 10 --chains 2 --steps 6 --warm-up 2"},
 	{"learn images", "--data bars-and-stripes --side 3 --samplers gwg --updates 2 --steps 1 --features 2 --blocks 1 " +
 		"--downsampling 1 --ais-steps 3 --ais-chains 3 --buffer 5 --batch 5 --repeats 1"},
 	{"learn text", "--words 4 --vocabulary 9 --updates 2 --steps 1 --repeats 1 --batch 5 --buffer 5 --ais-steps 3 " +
 		"--ais-chains 3"},
-	{"learn", "--size 2x3 --updates 2 --steps 1 --repeats 1 --data 9 --data-sweeps 2 --batch 5 --buffer 5"},
-	{"integers", "--chains 2 --steps 20"},
+	{"learn contacts", "--size 2x3 --states 3 --updates 2 --steps 1 --repeats 2 --data 9 --data-sweeps 2 --batch 5 " +
+		"--buffer 5"},
+	{"learn", "--size 2x3 --updates 2 --steps 1 --repeats 2 --data 9 --data-sweeps 2 --batch 5 --buffer 5"},
 	{"networks", "--hidden 2 --chains 2 --steps 2 --repeats 1"},
-	{"arm gradients", "--estimates 20 --repeats 1"},
+	{"arm gradients", "--estimates 20 --repeats 2"},
 	{"arm toy", "--steps 5 --repeats 1"},
 	{"arm vae", "--updates 2 --particles 2 --bits 3 --hidden 3 --repeats 1"},
 	{"ais", "--repeats 1 --steps 3 --target ising:size=2x3"},
+	{"fhmm", "--times 6 --factors 2 --chains 2 --steps 6 --repeats 2"},
+	{"ising --coupling 0.1 --field 0.2", "--chains 2 --steps 6 --repeats 2"},
 	{"", "--chains 2 --steps 6 --warm-up 2"},
 }
 
-// paperRow is what, what it shows, the command, the paper's, ours, and the
-// verdict.
-var paperRow = regexp.MustCompile(`^(?:\| [^|]+ ){2}\| .([^|]+). (?:\| [^|]+ ){2}\| (?:yes|partly|no)\b[^|]* \|$`)
-
-// TestPapers runs the command of every line of the papers, shortened, and
-// compares its first table with stored digits, but where float32 decides. A
-// line without a command fails.
+// TestPapers runs the command of every stored result and of every line of the
+// papers, shortened, and compares its first table with stored digits, but where
+// float32 decides.
 func TestPapers(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "laboratory.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(text), "| of | shows | command |")
-	rows := strings.Split(strings.TrimSpace(table), "\n")[2:]
-	known, got := map[string]bool{}, ""
-	for _, row := range rows {
-		if !strings.HasPrefix(row, "|") {
-			break
+	var commands []string
+	for _, run := range papers.Runs() {
+		if run.Needs == "" {
+			commands = append(commands, run.Command)
 		}
-		command := paperRow.FindStringSubmatch(row)
-		if command == nil {
-			t.Errorf("no command, or a cell is empty, in %s", row)
+	}
+	for _, row := range papers.Rows() {
+		if row.Command != "" {
+			commands = append(commands, row.Command)
+		}
+	}
+	known, got := map[string]bool{}, ""
+	for _, command := range commands {
+		words := strings.Fields(strings.Replace(command, "DIR", t.TempDir(), 1))
+		if words[0] == "infill" {
+			runInfill(t, words[1:])
 			continue
 		}
-		if words := strings.Fields(strings.Replace(command[1], "DIR", t.TempDir(), 1)); words[0] == "infill" {
-			runInfill(t, words[1:])
-		} else if !known[command[1]] {
-			known[command[1]] = true
-			for _, s := range shorter {
-				if strings.HasPrefix(command[1], s.command) {
-					words = append(words, strings.Fields(s.flags+" --seed 1 --no-times -q")...)
-					break
-				}
+		if known[command] {
+			continue
+		}
+		known[command] = true
+		for _, s := range shorter {
+			if strings.HasPrefix(command, s.command) {
+				words = append(words, strings.Fields(s.flags+" --seed 1 --no-times -q")...)
+				break
 			}
-			out, messages, code := runLab(t.Context(), strings.Join(words, " "))
-			if code != 0 || messages != "" {
-				t.Errorf("%s: exit code %d, %s", command[1], code, messages)
-			}
-			if first := strings.SplitN(out, "\n\n", 3); !strings.HasPrefix(command[1], "learn images") && code == 0 {
-				got += command[1] + "\n" + first[1] + "\n\n"
-			}
+		}
+		out, messages, code := runLab(t.Context(), strings.Join(words, " "))
+		if code != 0 || messages != "" {
+			t.Errorf("%s: exit code %d, %s", command, code, messages)
+		}
+		if first := strings.SplitN(out, "\n\n", 3); !strings.HasPrefix(command, "learn images") && code == 0 {
+			got += command + "\n" + first[1] + "\n\n"
 		}
 	}
 	golden := filepath.Join("testdata", "papers.txt")
+	var err error
 	if *update {
 		err = os.WriteFile(golden, []byte(got), 0o644)
 	}
@@ -95,24 +96,37 @@ func TestPapers(t *testing.T) {
 	}
 }
 
-// runInfill runs the command, shortened, on two corpora.
+// runInfill runs the command, shortened, on two corpora. A model that would have
+// to be fetched becomes one of random weights.
 func runInfill(t *testing.T, words []string) {
 	t.Helper()
-	if at := slices.Index(words, "google-bert/bert-large-uncased"); at >= 0 {
-		words = slices.Clone(words)
-		words[at] = largeBERT(t)
+	var short []string
+	for i := 0; i < len(words); i++ {
+		switch words[i] {
+		case "--tbc", "--wt103", "--samplers", "-o":
+			i++ // evaluate has its own
+		case "-m":
+			i++
+			short = append(short, "-m", randomBERT(t, words[i]))
+		default:
+			short = append(short, words[i])
+		}
 	}
-	evaluate(t, append(words, "--sentences", "2", "--steps", "1", "-n", "2", "-k", "2", "--samplers",
+	evaluate(t, append(short, "--sentences", "2", "--steps", "1", "-n", "2", "-k", "2", "--samplers",
 		"gibbs:paper,dmala:paper"))
 }
 
-// largeBERT makes a model of BERT-large's shape in all but its widths, with
-// random weights.
-func largeBERT(t *testing.T) (folder string) {
+// randomBERT makes a model of the shape of BERT-base or BERT-large in all but
+// its widths, with random weights.
+func randomBERT(t *testing.T, name string) (folder string) {
 	t.Helper()
-	folder = filepath.Join(t.TempDir(), "bert-large")
-	const config = `{"model_type": "bert", "vocab_size": 200, "hidden_size": 64, "num_hidden_layers": 24,
-		"num_attention_heads": 16, "intermediate_size": 256, "max_position_embeddings": 512}`
+	layers, heads := 12, 12
+	if strings.Contains(name, "large") {
+		layers, heads = 24, 16
+	}
+	folder = filepath.Join(t.TempDir(), filepath.Base(name))
+	config := fmt.Sprintf(`{"model_type": "bert", "vocab_size": 200, "hidden_size": %d, "num_hidden_layers": %d,
+		"num_attention_heads": %d, "intermediate_size": 256, "max_position_embeddings": 512}`, 4*heads, layers, heads)
 	if err := modelstest.Write(folder, config, modelstest.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +172,7 @@ func TestInfilling(t *testing.T) {
 	}
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil || len(rows) != 1+2*6 || strings.Join(rows[0][:5], " ") != "sampler model repeat self-bleu u" {
+	if err != nil || len(rows) != 1+2*6 || strings.Join(rows[0][:8], " ") != "sampler model repeat self-bleu self-2 self-3 u changed" {
 		t.Fatalf("%v: %d rows, %v", err, len(rows), rows[0])
 	}
 	for i, m := range results.Methods {
@@ -168,7 +182,7 @@ func TestInfilling(t *testing.T) {
 				t.Fatalf("%v is a row of %s", row, m.Method)
 			}
 			score, _ := strconv.ParseFloat(row[3], 64)
-			u, _ := strconv.ParseFloat(row[4], 64)
+			u, _ := strconv.ParseFloat(row[6], 64)
 			scores, us = append(scores, score), append(us, u)
 		}
 		if got := stat.Mean(us, nil); math.Abs(got-m.LogLikelihood.Mean) > 1e-9 {

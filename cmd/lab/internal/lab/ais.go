@@ -217,7 +217,7 @@ images (rbm), the log-likelihood of the images follows.`)
 			secondsColumn("of an estimate"),
 		})
 		for _, name := range *names {
-			d, err := newDistribution(ctx, in, name)
+			d, err := newDistribution(ctx, in, name, 0)
 			if err != nil {
 				return nil, err
 			}

@@ -29,7 +29,8 @@ REINFORCE without a baseline, with the mean of the other draws (leave-one-out) a
 by relaxations, which are biased: concrete, straight-through, and straight-through of Gumbel-softmax
 (st-gumbel). All have the same number of evaluations, but for legrad, one of whose draws takes one for
 each slot. Compare with the exact gradient. A target is square:P0, ARM's example (z - P0)² of one bit,
-or one of the laboratory's with few states; with three categories and more ARM is its generalisation.`)
+or one of the laboratory's with few states; with three categories and more ARM is its generalisation. A
+repetition has other log-odds and, where the target is drawn at random, another target.`)
 	f := s.Flags
 	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
 		"rbm:data=none,visible=8,hidden=5,scale=1", "potts:size=2x2"}, "a target; give it again for more")
@@ -50,17 +51,21 @@ or one of the laboratory's with few states; with three categories and more ARM i
 			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
 		})
 		for _, name := range *names {
-			target, err := slotsOf(ctx, in, name)
-			if err != nil {
-				return nil, err
+			var byRepeat []samplers.Target
+			for n := range *repeats {
+				target, err := slotsOf(ctx, in, name, n)
+				if err != nil {
+					return nil, err
+				}
+				byRepeat = append(byRepeat, target)
 			}
 			for _, kind := range *chosen {
-				if _, err := newEstimator(kind, target); err != nil {
+				if _, err := newEstimator(kind, byRepeat[0]); err != nil {
 					p.notes = append(p.notes, fmt.Sprintf("left out on %s: %v", name, err))
 					continue
 				}
 				p.add(*repeats, func(ctx context.Context, b *bench) error {
-					return b.gradients(ctx, kind, target, *evaluations, *estimates)
+					return b.gradients(ctx, kind, byRepeat[b.repetition()], *evaluations, *estimates)
 				}, parameter{"estimator", kind}, parameter{"target", name})
 			}
 		}
@@ -69,9 +74,9 @@ or one of the laboratory's with few states; with three categories and more ARM i
 	return s
 }
 
-// slotsOf makes the target that name describes. For more than maxListedSlots
-// slots, it returns an error.
-func slotsOf(ctx context.Context, in *inputs, name string) (samplers.Target, error) {
+// slotsOf makes the target that name describes, of a repetition, from 0. For
+// more than maxListedSlots slots, it returns an error.
+func slotsOf(ctx context.Context, in *inputs, name string, repeat int) (samplers.Target, error) {
 	if p0, found := strings.CutPrefix(name, "square:"); found {
 		p, err := strconv.ParseFloat(p0, 64)
 		if err != nil || !logmath.Finite(p) {
@@ -79,7 +84,7 @@ func slotsOf(ctx context.Context, in *inputs, name string) (samplers.Target, err
 		}
 		return squareTarget(p), nil
 	}
-	d, err := newDistribution(ctx, in, name)
+	d, err := newDistribution(ctx, in, name, repeat)
 	if err != nil {
 		return nil, refuse("target", "%w", err)
 	}

@@ -65,6 +65,8 @@ func newComparison(k kind) *Study {
 		"where chains start, each slot uniformly or by the target without interactions")
 	trace := f.Bool("trace", false, "also write every state to the folder of --output, a CSV file a sampler: chain, "+
 		"step, warm_up, U, slots")
+	repeats := wholeFlag(f, "repeats", 1, 1, 1000, "repetitions: each has other random numbers and, where the "+
+		"target is drawn at random, another target, by the next --target-seed")
 	distribution := k.flags(f)
 	s.plan = func(ctx context.Context, in *inputs, seed uint64) (*plan, error) {
 		d, err := distribution(ctx, in)
@@ -73,7 +75,21 @@ func newComparison(k kind) *Study {
 		}
 		p := newComparisonPlan("Samplers on "+d.String(), *chains)
 		p.caption = "Samplers on " + k.title
-		return p, p.compare(d, Options{*list, *chains, *steps, *warmUp, *initial, *trace, clock}, seed)
+		o := Options{*list, *chains, *steps, *warmUp, *initial, *trace, clock}
+		if *repeats == 1 {
+			return p, p.compare(d, o, seed)
+		}
+		p.between = counted(*repeats, "repetition")
+		for n := range *repeats {
+			d, err := another(ctx, in, f, distribution, n)
+			if err != nil {
+				return nil, err
+			}
+			if err := p.compare(d, o, seed, parameter{repeatLabel, strconv.Itoa(n + 1)}); err != nil {
+				return nil, err
+			}
+		}
+		return p, nil
 	}
 	return s
 }
@@ -140,15 +156,19 @@ func (p *plan) follow(curve string, table int, definition string) {
 // sampler and the parameters more.
 func (p *plan) compare(d *distribution, o Options, seed uint64, more ...parameter) error {
 	of := "" // prefix of the notes if there are several targets
+	repeat := ""
 	for _, l := range more {
-		of += l.Value + ": "
+		of += labels{l}.String() + ": "
+		if l.Name == repeatLabel {
+			repeat = l.Value
+		}
 	}
 	note := func(format string, args ...any) { p.notes = append(p.notes, of+fmt.Sprintf(format, args...)) }
 	list, err := d.unfold(o.Samplers, func(reason error) { note("left out: %v", reason) })
 	if err != nil {
 		return err
 	}
-	starts, err := d.positions(o.Initial, samplers.Streams(seed, "start", o.Chains))
+	starts, err := d.positions(o.Initial, samplers.Streams(seed, repeated(repeat, "start"), o.Chains))
 	if err != nil {
 		return err
 	}
@@ -199,6 +219,15 @@ func (d *distribution) unfold(specs []Spec, leftOut func(reason error)) (list []
 		}
 	}
 	return list, nil
+}
+
+// repeated names the random streams of a repetition; "" is a run that has only
+// one.
+func repeated(repeat, label string) string {
+	if repeat == "" {
+		return label
+	}
+	return repeat + " " + label
 }
 
 // newKernel makes a sampler's kernel. Its random stream, which no chain uses,
@@ -284,8 +313,8 @@ func measure(ctx context.Context, b *bench, d *distribution, o Options, s Spec, 
 			b.pointAt(mmd, spent)
 		}
 	}
-	plan := samplers.Plan{Streams: samplers.Streams(b.seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp,
-		Steps: s.Steps}
+	plan := samplers.Plan{Streams: samplers.Streams(b.seed, repeated(b.repeat, "sampler "+s.Label), o.Chains),
+		WarmUp: o.WarmUp, Steps: s.Steps}
 	var trace *csv.Writer
 	if o.Trace {
 		file, err := b.create("trace", ".csv")

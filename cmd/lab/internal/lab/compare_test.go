@@ -49,7 +49,7 @@ func must[T any](value T, err error) func(*testing.T) T {
 // opened is a target that is written as in [newDistribution].
 func opened(t *testing.T, text string) *distribution {
 	t.Helper()
-	return must(newDistribution(t.Context(), &inputs{}, text))(t)
+	return must(newDistribution(t.Context(), &inputs{}, text, 0))(t)
 }
 
 func smallIsing(t *testing.T) *distribution {

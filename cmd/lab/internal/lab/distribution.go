@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -211,6 +212,25 @@ func kinds() []kind {
 	}
 }
 
+// another makes the target of repetition n, from 0: a target that is drawn at
+// random is drawn by its --target-seed and n.
+func another(ctx context.Context, in *inputs, f *pflag.FlagSet, target maker, n int) (*distribution, error) {
+	own := f.Lookup("target-seed")
+	if own == nil {
+		return target(ctx, in)
+	}
+	given := own.Value.String()
+	seed, err := strconv.ParseUint(given, 10, 64)
+	if err != nil {
+		return nil, WrongValue(own.Name, given, err)
+	}
+	if err := own.Value.Set(strconv.FormatUint(seed+uint64(n), 10)); err != nil {
+		return nil, WrongValue(own.Name, given, err)
+	}
+	d, err := target(ctx, in)
+	return d, errors.Join(err, own.Value.Set(given))
+}
+
 // settings returns the values of the named flags.
 func settings(f *pflag.FlagSet, names ...string) []parameter {
 	list := make([]parameter, len(names))
@@ -221,8 +241,9 @@ func settings(f *pflag.FlagSet, names ...string) []parameter {
 }
 
 // newDistribution makes the target that text describes, written as samplers
-// are: "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2".
-func newDistribution(ctx context.Context, in *inputs, text string) (*distribution, error) {
+// are: "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2". It is the target
+// of a repetition, from 0.
+func newDistribution(ctx context.Context, in *inputs, text string, repeat int) (*distribution, error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, refuse("target", "%w", err)
@@ -244,7 +265,7 @@ func newDistribution(ctx context.Context, in *inputs, text string) (*distributio
 				return nil, WrongValue(a.Setting, a.Value, err)
 			}
 		}
-		return make(ctx, in)
+		return another(ctx, in, flags, make, repeat)
 	}
 	return nil, refuse("target", "%q is not one of %s", text, strings.Join(names, ", "))
 }

@@ -163,7 +163,7 @@ func TestNewDistribution(t *testing.T) {
 		"rbm:reference-samples=1": `reference-samples: "1" is not a whole number from 2 to 16384`,
 	} {
 		var option *OptionError
-		if _, err := newDistribution(t.Context(), &inputs{}, text); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), &inputs{}, text, 0); !errors.As(err, &option) ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
@@ -228,7 +228,7 @@ func TestTraining(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newDistribution(cancelled, &inputs{}, smallTraining+"updates=400"); !errors.Is(err, context.Canceled) {
+	if _, err := newDistribution(cancelled, &inputs{}, smallTraining+"updates=400", 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled training: %v", err)
 	}
 }

@@ -1,14 +1,17 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"infill/internal/eval"
+	"infill/internal/eval/corpus"
 	"infill/metrics"
 )
 
@@ -20,6 +23,8 @@ sentence. It has the jackknife's pseudo-value: n times the number of all n sente
 times the number without this one. Pseudo-values of two samplers, in pairs, give the interval of
 the difference, which lab verdicts uses: table 3 of the discrete Langevin paper.`)
 	dir := s.Flags.String("run", "", "folder `DIR` of the run (needed)")
+	named := s.Flags.StringArray("corpus", nil, "a corpus of the run, as `NAME=FILE`; give it again for each: with all "+
+		"of them, the columns that compare with them are there too")
 	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
 		if *dir == "" {
 			return nil, refuse("run", "name the folder of a finished run of infill eval")
@@ -32,16 +37,31 @@ the difference, which lab verdicts uses: table 3 of the discrete Langevin paper.
 		if err != nil {
 			return nil, refuse("run", "%w", err)
 		}
+		references, err := readCorpora(in, *named)
+		if err != nil {
+			return nil, err
+		}
 		watched := eval.Watch(*dir)
 		p := newPlan("samplers on text, by sentences", []column{
-			{name: "self-bleu", format: "%.2f", definition: fmt.Sprintf("of the %d likeliest samples of each "+
-				"sentence, percent: pseudo-values of the jackknife", results.Configuration.Top)},
 			{name: "u", format: "%.2f", definition: "mean U of all samples of the sentence, nats"},
 			{name: "changed", format: "%.2f", definition: "slots that a step changes"},
 		})
+		wanted := slices.Clone(ownScores)
+		for _, r := range references {
+			wanted = append(wanted, scoreColumn{r.Name + "-2", "unique_ngrams/" + r.Name + "/2"},
+				scoreColumn{r.Name + "-3", "unique_ngrams/" + r.Name + "/3"})
+		}
+		if len(references) > 0 {
+			wanted = append(wanted, scoreColumn{"bleu", "corpus_bleu/" + metrics.Union})
+		}
+		for i, w := range wanted {
+			p.columns = slices.Insert(p.columns, i, column{name: w.column, format: "%.2f",
+				definition: fmt.Sprintf("%s of the %d likeliest samples of each sentence, percent: pseudo-values of the "+
+					"jackknife", w.score, results.Configuration.Top)})
+		}
 		for _, m := range results.Methods {
 			r := runOfMethod{watched: watched, model: m.Model, method: m.Method, top: results.Configuration.Top,
-				tokenisation: results.Configuration.Metrics.Tokenisation}
+				tokenisation: results.Configuration.Metrics.Tokenisation, references: references, wanted: wanted}
 			values, err := r.pseudoValues(m.Top)
 			if err != nil {
 				return nil, refuse("run", "%s: %w", m.Method, err)
@@ -57,42 +77,85 @@ the difference, which lab verdicts uses: table 3 of the discrete Langevin paper.
 	return s
 }
 
+// A scoreColumn is a column of the study, and the name of its score in a report.
+type scoreColumn struct{ column, score string }
+
+// ownScores compare samples with each other, and need no corpora.
+var ownScores = []scoreColumn{
+	{"self-bleu", metrics.MetricSelfBLEU},
+	{"self-2", "unique_ngrams/" + metrics.Self + "/2"},
+	{"self-3", "unique_ngrams/" + metrics.Self + "/3"},
+}
+
+// readCorpora reads corpora that are given as NAME=FILE.
+func readCorpora(in *inputs, named []string) (list []metrics.Reference, err error) {
+	for _, text := range named {
+		name, path, found := strings.Cut(text, "=")
+		if !found || name == "" {
+			return nil, refuse("corpus", "%q is not NAME=FILE", text)
+		}
+		content, err := in.read("corpus", path, nil, "")
+		if err != nil {
+			return nil, refuse("corpus", "%s: %w", name, err)
+		}
+		c, err := corpus.Read(name, path, bytes.NewReader(content))
+		if err != nil {
+			return nil, refuse("corpus", "%w", err)
+		}
+		list = append(list, metrics.Reference{Name: name, Sentences: c.Raw()})
+	}
+	return list, nil
+}
+
 // runOfMethod are the samples of one method.
 type runOfMethod struct {
 	watched       *eval.Watched
 	model, method string
 	top           int
 	tokenisation  metrics.Tokenisation
+	references    []metrics.Reference
+	wanted        []scoreColumn
 }
 
-// pseudoValues returns the pseudo-value of self-BLEU of each sentence. reported
-// is what the run itself says.
-func (r runOfMethod) pseudoValues(reported *metrics.Report) ([]float64, error) {
+// pseudoValues returns the pseudo-values of each sentence, by the names of their
+// columns. reported is what the run itself says.
+func (r runOfMethod) pseudoValues(reported *metrics.Report) ([]map[string]float64, error) {
 	n := len(r.watched.Prompts)
-	whole, err := r.selfBLEU(-1)
+	whole, err := r.scores(-1)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(reported.Scores, func(s metrics.Score) bool { return s.Metric == metrics.MetricSelfBLEU })
-	if at < 0 || math.Abs(float64(reported.Scores[at].Value)-whole) > 1e-6 {
-		return nil, fmt.Errorf("self-BLEU is %v here, and otherwise in the run: score it again", whole)
+	for _, w := range r.wanted {
+		said := float64(reported.Value(w.score))
+		if !(math.Abs(said-whole[w.column]) <= 1e-6) { // also if the run has none
+			return nil, fmt.Errorf("%s is %v here, and %v in the run: score it again, and name the run's own corpora",
+				w.score, whole[w.column], said)
+		}
 	}
-	var values []float64
+	var values []map[string]float64
 	for sentence := range n {
-		without, err := r.selfBLEU(sentence)
+		without, err := r.scores(sentence)
 		if err != nil {
 			return nil, err
 		}
-		values = append(values, float64(n)*whole-float64(n-1)*without)
+		own := map[string]float64{}
+		for name, all := range whole {
+			own[name] = float64(n)*all - float64(n-1)*without[name]
+		}
+		values = append(values, own)
 	}
 	return values, nil
 }
 
-// selfBLEU returns self-BLEU of the likeliest samples of all sentences, but of
-// one that is left out.
-func (r runOfMethod) selfBLEU(without int) (float64, error) {
+// scores returns the wanted scores of the likeliest samples of all sentences,
+// but of one that is left out.
+func (r runOfMethod) scores(without int) (map[string]float64, error) {
 	var texts metrics.Hypotheses
-	for sentence := range r.watched.Prompts {
+	o := metrics.DefaultOptions()
+	o.Tokenisation = r.tokenisation
+	o.NoIntervals = true
+	for sentence, prompt := range r.watched.Prompts {
+		o.Sources = append(o.Sources, prompt.Source)
 		if sentence == without {
 			continue
 		}
@@ -101,25 +164,27 @@ func (r runOfMethod) selfBLEU(without int) (float64, error) {
 			texts.Prompts = append(texts.Prompts, strconv.Itoa(sentence))
 		}
 	}
-	o := metrics.DefaultOptions()
-	o.Tokenisation = r.tokenisation
-	o.NoIntervals = true
-	report, err := metrics.Evaluate(context.Background(), texts, nil, o)
+	report, err := metrics.Evaluate(context.Background(), texts, r.references, o)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	at := slices.IndexFunc(report.Scores, func(s metrics.Score) bool { return s.Metric == metrics.MetricSelfBLEU })
-	return float64(report.Scores[at].Value), nil
+	values := map[string]float64{}
+	for _, w := range r.wanted {
+		values[w.column] = float64(report.Value(w.score))
+	}
+	return values, nil
 }
 
 // record records a sentence.
-func (r runOfMethod) record(b *bench, sentence int, selfBLEU float64) error {
+func (r runOfMethod) record(b *bench, sentence int, scores map[string]float64) error {
 	own := r.watched.Record(r.model, r.method, sentence)
 	u := 0.0
 	for _, c := range own.Chains {
 		u += c.LogLikelihood / float64(len(own.Chains))
 	}
-	b.number("self-bleu", selfBLEU)
+	for name, value := range scores {
+		b.number(name, value)
+	}
 	b.number("u", u)
 	b.number("changed", own.ChangedSlotsPerStep)
 	return nil

@@ -128,8 +128,8 @@ func TestInputs(t *testing.T) {
 	if !strings.Contains(text, "|model:small-uncased@c09624027b8c|") {
 		t.Errorf("text: no SHA-256 of the model in %s", text)
 	}
-	text = studied(t, presetStudy(t, "dlp-toy", 2, 6), StudyOptions{Seed: 1}).Signature
-	if !strings.Contains(text, "|preset:dlp-toy@") {
+	text = studied(t, presetStudy(t, "dlp-figure-3", 2, 6), StudyOptions{Seed: 1}).Signature
+	if !strings.Contains(text, "|preset:dlp-figure-3@") {
 		t.Errorf("a preset: no SHA-256 of its samplers and targets in %s", text)
 	}
 	missing := filepath.Join(t.TempDir(), "none")

@@ -3,9 +3,105 @@ package lab
 import (
 	"math"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mathext"
+
+	"infill/internal/logmath"
 )
 
-// grid lists the states of two slots below bound.
+// integers is a distribution over slots that hold 0, 1, 2 and so on without
+// end: Poisson numbers that pull on their neighbours,
+//
+//	U(θ) = Σ (θ_i ln λ - ln θ_i!) - c/2 Σ (θ_i - θ_{i+1})²
+//
+// Its domain is infinite, as in appendix C of the discrete Langevin paper.
+type integers struct {
+	slots          int
+	rate, coupling float64 // λ and c
+}
+
+func (t integers) energy(state []int) (u float64) {
+	for i, n := range state {
+		u += t.alone(n)
+		if i > 0 {
+			u += t.between(state[i-1], n)
+		}
+	}
+	return u
+}
+
+func (t integers) alone(n int) float64 {
+	gamma, _ := math.Lgamma(float64(n + 1))
+	return float64(n)*math.Log(t.rate) - gamma
+}
+
+func (t integers) between(a, b int) float64 { return -t.coupling / 2 * float64((a-b)*(a-b)) }
+
+// derivative returns ∂U/∂θ_i, with the gamma function in place of the
+// factorial.
+func (t integers) derivative(state []int, i int) float64 {
+	d := math.Log(t.rate) - mathext.Digamma(float64(state[i]+1))
+	for _, j := range []int{i - 1, i + 1} {
+		if j >= 0 && j < t.slots {
+			d -= t.coupling * float64(state[i]-state[j])
+		}
+	}
+	return d
+}
+
+// windowed is the discrete Langevin proposal within a window: slot i goes from
+// θ_i to θ_i + d, |d| at most window, with
+//
+//	q_i(d | θ) ∝ exp(½ U'_i d - d²/(2α)),  θ_i + d ≥ 0
+//
+// DULA takes all proposals; DMALA, which is adjusted, accepts by
+// Metropolis–Hastings and targets exp U. The paper leaves infinite domains to
+// future work, so this is a test's and no sampler.
+type windowed struct {
+	of       integers
+	alpha    float64
+	window   int
+	adjusted bool
+}
+
+// logLaw returns log q_i of the changes from -window to window.
+func (k windowed) logLaw(state []int, i int) []float64 {
+	slope := k.of.derivative(state, i) / 2
+	law := make([]float64, 2*k.window+1)
+	for at := range law {
+		d := at - k.window
+		law[at] = math.Inf(-1)
+		if state[i]+d >= 0 {
+			law[at] = slope*float64(d) - float64(d*d)/(2*k.alpha)
+		}
+	}
+	floats.AddConst(-logmath.LogSumExp(law), law)
+	return law
+}
+
+// logProposal returns log q(to | from): -Inf if a slot changes by more than the
+// window.
+func (k windowed) logProposal(from, to []int) (logq float64) {
+	for i, n := range to {
+		at := n - from[i] + k.window
+		if at < 0 || at > 2*k.window {
+			return math.Inf(-1)
+		}
+		logq += k.logLaw(from, i)[at]
+	}
+	return logq
+}
+
+// logAcceptance returns log of the probability to accept a proposal.
+func (k windowed) logAcceptance(from, to []int) float64 {
+	if !k.adjusted {
+		return 0
+	}
+	return math.Min(0, k.of.energy(to)-k.of.energy(from)+k.logProposal(to, from)-k.logProposal(from, to))
+}
+
+// twoSlots lists the states of two slots below bound.
 func twoSlots(bound int) (states [][]int) {
 	for a := range bound {
 		for b := range bound {
@@ -66,42 +162,10 @@ func TestWindowed(t *testing.T) {
 	}
 }
 
-// TestIntegerMeans: means are those of an enumeration; without a coupling they
-// are λ.
-func TestIntegerMeans(t *testing.T) {
-	for _, m := range (integers{3, 4.5, 0}).means() {
-		if math.Abs(m-4.5) > 1e-9 {
-			t.Errorf("a Poisson number of mean 4.5 has %v", m)
-		}
-	}
-	target := integers{2, 3, 0.5}
-	whole, first := 0.0, 0.0
-	for _, s := range twoSlots(40) {
-		p := math.Exp(target.energy(s))
-		whole += p
-		first += p * float64(s[0])
-	}
-	means := target.means()
-	if math.Abs(means[0]-first/whole) > 1e-9 || math.Abs(means[1]-means[0]) > 1e-9 {
-		t.Errorf("means %v, the enumeration has %v", means, first/whole)
-	}
-	// A derivative is that of U between two whole numbers, in the middle.
+// TestDerivative: it is that of U between two whole numbers, in the middle.
+func TestDerivative(t *testing.T) {
 	one := integers{1, 3, 0}
 	if d := one.derivative([]int{0}, 0); math.Abs(d-math.Log(3)-0.5772156649) > 1e-9 { // Euler's constant
 		t.Errorf("the derivative at 0 is %v", d)
-	}
-}
-
-// TestIntegers: DMALA comes to the exact means, and DULA with a large step does
-// not.
-func TestIntegers(t *testing.T) {
-	report := studied(t, study(t, "integers", "rate", "0.5", "step-sizes", "2", "chains", "8", "steps", "3000",
-		"slots", "4"),
-		StudyOptions{Seed: 1})
-	for _, c := range report.Cells {
-		apart := math.Abs(c.Numbers["mean"]-c.Numbers["exact"]) / c.Errors["mean"]
-		if exact := c.Labels.value("sampler") == "dmala"; exact && apart > 4 || !exact && apart < 4 {
-			t.Errorf("%v: the mean is %v errors away", c.Labels, apart)
-		}
 	}
 }

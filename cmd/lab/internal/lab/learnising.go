@@ -32,8 +32,9 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 	size := sizeFlag(s.Flags, size{6, 6}, "rows and columns of the lattice")
 	graph := choiceFlag(s.Flags, "graph", []string{"lattice", "random"},
 		"which sites are coupled; random is a graph of Erdős and Rényi with 4 neighbours on average")
-	own := targetSeed(s.Flags, "seed of the random graph")
+	own := targetSeed(s.Flags, "seed of the random graph of the first repetition; each has its own")
 	coupling := number(s.Flags, "coupling", 0.25, "", "that the data are drawn with; the paper's is 0.25")
+	level := number(s.Flags, "level", -2.8, "", "log RMSE whose seconds are told: when a training comes to it first")
 	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 1000, 100, 100, 0.001, 0.01), 2000, 200,
 		"states that are learnt from")
 	s.plan = func(context.Context, *inputs, uint64) (*plan, error) {
@@ -41,22 +42,29 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 		if sites > maxLearnt {
 			return nil, refuse("size", "%d sites: couplings of at most %d are learnt", sites, maxLearnt)
 		}
-		target, err := targets.NewIsing(size.rows, size.columns, *coupling, 0)
+		lattice, err := targets.NewIsing(size.rows, size.columns, *coupling, 0)
 		if err != nil {
 			return nil, err
 		}
 		near, _ := targets.Neighbours(size.rows, size.columns)
-		if *graph == "random" {
-			near = randomGraph(sites, 4, samplers.Streams(*own, "graph", 1)[0])
-		}
-		truth := make([]float64, sites*sites)
-		for i, list := range near {
-			for _, k := range list {
-				truth[i*sites+k] = *coupling
+		var learnt []*targets.Ising // of each repetition
+		var truths [][]float64      // their W
+		for n := range *o.repeats {
+			if *graph == "random" {
+				near = randomGraph(sites, 4, samplers.Streams(*own+uint64(n), "graph", 1)[0])
 			}
-		}
-		if *graph == "random" {
-			target = targets.NewDenseIsing(truth, make([]float64, sites))
+			truth := make([]float64, sites*sites)
+			for i, list := range near {
+				for _, k := range list {
+					truth[i*sites+k] = *coupling
+				}
+			}
+			target := lattice
+			if *graph == "random" {
+				target = targets.NewDenseIsing(truth, make([]float64, sites))
+			}
+			learnt = append(learnt, target)
+			truths = append(truths, truth)
 		}
 		title := fmt.Sprintf("learning an Ising model of %d × %d sites, %s", size.rows, size.columns, *graph)
 		p := newPlan(title, []column{
@@ -65,14 +73,22 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 			{name: "log-rmse-at-seconds", format: "%.3f", timed: true, follows: "log-rmse",
 				spent:      func(s sample) float64 { return s.Seconds },
 				definition: "the same at the fewest seconds of a training"},
+			{name: "updates-at-seconds", format: "%.0f", timed: true, follows: "log-rmse", progress: true,
+				spent:      func(s sample) float64 { return s.Seconds },
+				definition: "updates that are made by then"},
+			{name: "seconds-to-level", format: "%.2f", timed: true, reaches: "log-rmse", level: *level,
+				definition: fmt.Sprintf("%s until log-rmse is %v or less; none if it never is", secondsAre, *level)},
+			{name: "above-zero", format: "%.3f",
+				definition: "log-rmse less that of couplings that are all 0: above 0, a training has run away"},
 			acceptanceColumn(), secondsColumn("of a training"),
 		}, curve{name: "log-rmse", x: "update", y: "log RMSE of W (natural)"})
 		p.repeats(discreteLangevin, "figure 5")
-		p.notes = []string{fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f",
-			math.Log(floats.Norm(truth, 2)/float64(sites)))}
+		zero := func(n int) float64 { return math.Log(floats.Norm(truths[n], 2) / float64(sites)) }
+		p.notes = []string{fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f in the first repetition",
+			zero(0))}
 		data := func(ctx context.Context, b *bench) ([]int, error) {
 			steps := *o.sweeps * sites
-			return ends(ctx, "gibbs", target, b.streams("data", *o.data), steps, func(s samplers.Step) error {
+			return ends(ctx, "gibbs", learnt[b.repetition()], b.streams("data", *o.data), steps, func(s samplers.Step) error {
 				if s.Number%1000 == 0 {
 					b.observe(s.Number, steps)
 				}
@@ -84,7 +100,10 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 			// couplings, each the mean of two draws.
 			w := symmetricNormals(sites, 0.01/math.Sqrt2, b.stream("couplings"))
 			return trainee{newPairwise(w, make([]float64, sites)), 0,
-				func() map[string]float64 { return map[string]float64{"log-rmse": logRoot(w, truth)} },
+				func() map[string]float64 {
+					e := logRoot(w, truths[b.repetition()])
+					return map[string]float64{"log-rmse": e, "above-zero": e - zero(b.repetition())}
+				},
 				func() image.Image { return matrixImage(w, sites, 4) }}
 		})
 	}

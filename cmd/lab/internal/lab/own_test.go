@@ -83,7 +83,7 @@ func TestOwnTargets(t *testing.T) {
 		"rbm:weights=" + saved(t, "x", "no tensors, but many letters"): "safetensors",
 	} {
 		var option *OptionError
-		if _, err := newDistribution(t.Context(), &inputs{}, text); !errors.As(err, &option) ||
+		if _, err := newDistribution(t.Context(), &inputs{}, text, 0); !errors.As(err, &option) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}

@@ -100,22 +100,7 @@ func figures() []figure {
 				"section 6, have the preconditioners themselves.", 10, 250000,
 			[]part{{"two spins", "ising:couplings=appendix-h", "dula:step-size=0.5,preconditioner=1000/0.001," +
 				"dmala:step-size=0.5,preconditioner=1000/0.001," + strings.Join(plain, ","), "uniform"}}},
-		{"dlp-toy", "a categorical toy, as in the papers' code",
-			"Two independent slots with three categories, 50,000 steps, α of DMALA 0.2 and DULA 0.1; the energies " +
-				"are our own.", 10, 50000,
-			[]part{{"two slots", "potts:size=1x2,coupling=0,field=0.5/0/-1",
-				"gibbs,gwg,dula:step-size=0.1,dmala:step-size=0.2", "uniform"}}},
 	}
-}
-
-// FigureSizes returns the chains and steps of a preset, or 0 if it is unknown.
-func FigureSizes(name string) (chains, steps int) {
-	for _, f := range figures() {
-		if f.name == name {
-			return f.chains, f.steps
-		}
-	}
-	return 0, 0
 }
 
 // grid lists samplers with each of the step sizes and three smoothings.
@@ -191,7 +176,7 @@ func (f figure) plan(ctx context.Context, in *inputs, chains, steps int, seed ui
 	p := newComparisonPlan(title, chains)
 	p.caption = f.caption()
 	for _, part := range f.parts {
-		d, err := newDistribution(ctx, in, part.target)
+		d, err := newDistribution(ctx, in, part.target, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -217,17 +217,17 @@ func (t *protein) readContacts(text string) error {
 }
 
 // proteinFlags defines the flags for a made-up protein, and returns a function
-// that makes the protein.
-func proteinFlags(f *pflag.FlagSet) func() (*protein, error) {
+// that makes the protein of a repetition, from 0.
+func proteinFlags(f *pflag.FlagSet) func(n int) (*protein, error) {
 	size := sizeFlag(f, size{4, 5}, "rows and columns of the lattice that a made-up protein is folded on")
 	states := wholeFlag(f, "states", 5, 2, maxStates, "states of each of its sites")
 	strength := number(f, "strength", 0.5, " of 0 or more", "standard deviation of the couplings of its contacts")
-	own := targetSeed(f, "seed of the made-up protein")
-	return func() (*protein, error) {
+	own := targetSeed(f, "seed of the made-up protein of the first repetition; each has its own")
+	return func(n int) (*protein, error) {
 		if n := size.sites(); n > maxSequence || n < 2 {
 			return nil, refuse("size", "%d sites: there can be 2 to %d", n, maxSequence)
 		}
-		return folded(size.rows, size.columns, *states, *strength, samplers.Streams(*own, "protein", 1)[0]), nil
+		return folded(size.rows, size.columns, *states, *strength, samplers.Streams(*own+uint64(n), "protein", 1)[0]), nil
 	}
 }
 
@@ -239,20 +239,28 @@ func newLearnContacts() *Study {
 divergence, and predict which sites touch: those with the strongest couplings. Without files a
 made-up protein is learnt from sequences that are drawn from its own model. With --alignment, a
 FASTA file of aligned sequences, --contacts names a file of the true pairs, "SITE SITE" a line.`)
-	protein := proteinFlags(s.Flags)
+	makeUp := proteinFlags(s.Flags)
 	alignment := s.Flags.String("alignment", "", "learn from the sequences of `FILE`, in FASTA")
 	contacts := s.Flags.String("contacts", "", "`FILE` of the sites that touch")
 	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 300, 100, 100, 0.01, 0), 300, 100,
 		"sequences that are drawn from a made-up protein")
 	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
-		truth, sequences, err := readFamily(in, *alignment, *contacts, protein)
+		truth, sequences, err := readFamily(in, *alignment, *contacts, makeUp)
 		if err != nil {
 			return nil, err
+		}
+		truths := slices.Repeat([]*protein{truth}, *o.repeats)
+		for n := 1; n < *o.repeats && sequences == nil; n++ {
+			truths[n], err = makeUp(n)
+			if err != nil {
+				return nil, err
+			}
 		}
 		data := func(ctx context.Context, b *bench) ([]int, error) {
 			if sequences != nil {
 				return sequences, nil
 			}
+			truth := truths[b.repetition()]
 			w := &walk{Positions: samplers.RandomPositions(truth, b.streams("data start", *o.data))}
 			err := w.advance(ctx, b, named("gibbs"), truth, *o.sweeps*truth.sites)
 			return w.Positions, err
@@ -274,7 +282,8 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 		if sequences != nil {
 			p.columns = slices.Delete(p.columns, 1, 2) // real data have no known couplings
 		}
-		return p, o.trainings(p, data, func(*bench) trainee {
+		return p, o.trainings(p, data, func(b *bench) trainee {
+			truth := truths[b.repetition()]
 			m := newProtein(truth.sites, truth.states)
 			return trainee{m, len(m.field), func() map[string]float64 {
 				learnt := m.norms()
@@ -287,13 +296,13 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 
 // readFamily reads an alignment and its contacts. Without files, it returns a
 // made-up protein and no sequences.
-func readFamily(in *inputs, alignment, contacts string, makeUp func() (*protein, error)) (p *protein, sequences []int,
+func readFamily(in *inputs, alignment, contacts string, makeUp func(n int) (*protein, error)) (p *protein, sequences []int,
 	err error) {
 	if (alignment == "") != (contacts == "") {
 		return nil, nil, refuse("alignment", "it goes with --contacts: give both or none")
 	}
 	if alignment == "" {
-		p, err = makeUp()
+		p, err = makeUp(0)
 		return p, nil, err
 	}
 	text, err := in.read("alignment", alignment, nil, "")

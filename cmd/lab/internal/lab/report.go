@@ -122,6 +122,12 @@ func (r *StudyReport) atEqualBudgets() {
 	for _, panel := range r.panels() {
 		for i, c := range r.plan.columns {
 			cells := slices.Concat(panel...)
+			for _, cell := range cells {
+				list := cell.Curves[c.reaches]
+				if at := slices.IndexFunc(list, func(s sample) bool { return s.Y <= c.level }); at >= 0 {
+					put(&cell.Numbers, c.name, list[at].Seconds)
+				}
+			}
 			budget := math.Inf(1)
 			for _, cell := range cells {
 				if points := cell.Curves[c.follows]; len(points) > 0 {
@@ -129,11 +135,17 @@ func (r *StudyReport) atEqualBudgets() {
 				}
 			}
 			for _, cell := range cells {
+				if len(cell.Curves[c.follows]) > 0 && c.progress {
+					put(&cell.Numbers, c.name, 0)
+				}
 				for _, s := range cell.Curves[c.follows] {
 					if c.spent(s) > budget {
 						continue
 					}
 					put(&cell.Numbers, c.name, s.Y)
+					if c.progress {
+						cell.Numbers[c.name] = s.X
+					}
 					if s.Error > 0 || r.plan.chains > 1 {
 						put(&cell.Errors, c.name, s.Error)
 					}

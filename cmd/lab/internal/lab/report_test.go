@@ -92,7 +92,7 @@ func presetStudy(t *testing.T, name string, chains, steps int) *Study {
 // figure 4 take seconds: TestReference runs their like.
 func TestPresets(t *testing.T) {
 	cells := map[string]int{"dlp-figure-1": 38, "dlp-figure-2": 25, "dlp-figure-3": 11, "dlp-figure-3-grid": 45,
-		"dlp-figure-7": 16, "dlp-appendix-h": 10, "dlp-toy": 4}
+		"dlp-figure-7": 16, "dlp-appendix-h": 10}
 	for _, f := range figures() {
 		want, quick := cells[f.name]
 		if !quick {

@@ -58,7 +58,7 @@ func Studies() []*Study {
 	}
 	return append(list, newLearnIsing(), newLearnImages(), newLearnText(), newNetworks(), newLearnContacts(),
 		newARMToy(), newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(),
-		newProofs(), newIntegers(), newInfilling(), newTrace())
+		newProofs(), newInfilling(), newJoints(), newTrace())
 }
 
 // plan describes the work of a study before it runs.
@@ -104,8 +104,13 @@ type column struct {
 	// follows names a curve. The column is the curve's last point within the
 	// smallest budget of a panel. spent returns the budget that a point has
 	// used.
-	follows string
-	spent   func(sample) float64
+	follows  string
+	spent    func(sample) float64
+	progress bool // whether it is that point's x, and not its y
+	// reaches names a curve. The column has the seconds of its first point at
+	// or below level.
+	reaches string
+	level   float64
 }
 
 // acceptanceColumn and secondsColumn return columns that several studies have.
@@ -393,6 +398,15 @@ type bench struct {
 // other labels get the same streams, so that samplers learn from the same data.
 func (b *bench) streams(label string, n int) []*rand.Rand {
 	return samplers.Streams(b.seed, b.repeat+" "+label, n)
+}
+
+// repetition returns the number of the repetition, from 0.
+func (b *bench) repetition() int {
+	n, err := strconv.Atoi(b.repeat)
+	if err != nil {
+		panic(err) // the plan has numbered the repetitions
+	}
+	return n - 1
 }
 
 func (b *bench) stream(label string) *rand.Rand { return b.streams(label, 1)[0] }

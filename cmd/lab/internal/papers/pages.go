@@ -18,9 +18,10 @@ import (
 // rows and columns name labels. Without columns, each number is a column. A row
 // without numbers is left out.
 // where=LABEL=VALUE;LABEL=VALUE chooses cells. The block papers is the table of
-// [Rows], rule is [Rule], scale is [ScaleRule], and seconds is the processor
+// [Rows], rule is [Rule], count is [Judgements.Count], not judged is
+// [NotJudged], scale is [ScaleRule], and seconds is the processor
 // time of all results that know theirs.
-var block = regexp.MustCompile(`(?s)<!-- (table [^>]*?|papers|rule|scale|seconds) -->\n(.*?)<!-- end -->\n`)
+var block = regexp.MustCompile(`(?s)<!-- (table [^>]*?|papers|rule|count|not judged|scale|seconds) -->\n(.*?)<!-- end -->\n`)
 
 // Fill returns a page whose blocks show the results.
 func Fill(page string, all map[string]Results) (string, error) {
@@ -40,6 +41,14 @@ func content(what string, all map[string]Results) (string, error) {
 	switch what {
 	case "papers":
 		return PaperTable(all)
+	case "count":
+		judgements, err := Judge(Rows(), all)
+		if err != nil {
+			return "", err
+		}
+		return "\n" + judgements.Count() + "\n\n", nil
+	case "not judged":
+		return notJudgedTable(), nil
 	case "rule":
 		return "\n" + Rule + "\n\n", nil
 	case "scale":
@@ -119,6 +128,15 @@ func cellsOf(row Results, values []string, columns string, numbers []string) (ce
 	return cells, nil
 }
 
+// notJudgedTable lists the papers' numbers that no claim judges.
+func notJudgedTable() string {
+	lines := [][]string{{"table", "row or column", "why"}, {"---", "---", "---"}}
+	for _, n := range NotJudged() {
+		lines = append(lines, []string{n.Table, n.Named, n.Reason})
+	}
+	return markdown(lines)
+}
+
 // code sets a word of the command line in the letters of code.
 func code(word string) string { return "`" + word + "`" }
 
@@ -171,22 +189,66 @@ var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
 // PaperTable returns the table of the papers in Markdown, with the verdicts.
 func PaperTable(all map[string]Results) (string, error) {
-	lines := [][]string{
-		{"of", "shows", "command", "paper has", "here", "repeats?"},
-		slices.Repeat([]string{"---"}, 6),
+	rows := Rows()
+	judgements, err := Judge(rows, all)
+	if err != nil {
+		return "", err
 	}
-	for _, row := range Rows() {
+	lines := [][]string{
+		{"of", "shows", "command", "paper has", "here", "smaller or weaker here", "repeats?"},
+		slices.Repeat([]string{"---"}, 7),
+	}
+	for _, row := range rows {
 		here, err := row.here(all)
+		if err != nil && row.notRun() == "" {
+			return "", fmt.Errorf("%s: %w", row.Of, err)
+		}
+		verdict, err := row.Verdict(all, judgements)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", row.Of, err)
 		}
-		verdict, err := row.Verdict(all)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", row.Of, err)
+		var commands []string
+		for _, command := range row.commands() {
+			commands = append(commands, code(command))
 		}
-		lines = append(lines, []string{row.Of, row.Shows, code(row.Command), row.Paper, here, verdict})
+		lines = append(lines, []string{row.Of, row.Shows, strings.Join(commands, ", "), row.paper(), here, row.Smaller,
+			verdict})
 	}
 	return markdown(lines), nil
+}
+
+// paper returns what the paper has, from the claims of the row.
+func (row Row) paper() string {
+	if row.Paper != "" {
+		return row.Paper
+	}
+	var places []string
+	texts := map[string][]string{}
+	for _, c := range append(slices.Clone(row.Claims), row.Unjudged...) {
+		if !slices.Contains(places, c.Place) {
+			places = append(places, c.Place)
+		}
+		text, _ := c.inPaper()
+		if text != "" && !slices.Contains(texts[c.Place], text) {
+			texts[c.Place] = append(texts[c.Place], text)
+		}
+	}
+	for i, place := range places {
+		if len(texts[place]) > 0 {
+			places[i] += ": " + strings.Join(texts[place], "; ")
+		}
+	}
+	return strings.Join(places, "; ")
+}
+
+// notRun says why a result that the row reads has not been made; "" if all have.
+func (row Row) notRun() string {
+	for _, name := range row.Results() {
+		if run, _ := runOf(name); run.NotRun != "" {
+			return run.NotRun
+		}
+	}
+	return ""
 }
 
 // here returns the text of the row with its numbers.
@@ -210,9 +272,12 @@ func (row Row) here(all map[string]Results) (string, error) {
 }
 
 // Verdict returns what the results say of the row.
-func (row Row) Verdict(all map[string]Results) (string, error) {
+func (row Row) Verdict(all map[string]Results, j *Judgements) (string, error) {
 	if row.Without != "" {
 		return "no verdict: " + row.Without, nil
+	}
+	if reason := row.notRun(); reason != "" {
+		return "no verdict: not run: " + reason, nil
 	}
 	if row.Test != "" {
 		return "yes, by a test", nil
@@ -226,7 +291,10 @@ func (row Row) Verdict(all map[string]Results) (string, error) {
 			return "no; not " + e.Text, nil
 		}
 	}
-	return Verdict(row.Claims, all)
+	if len(row.Claims) == 0 {
+		return "yes", nil
+	}
+	return Verdict(row.Claims, j), nil
 }
 
 // holds reports whether exact numbers have the order.

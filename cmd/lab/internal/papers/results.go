@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,22 +26,35 @@ import (
 // fields by the names of their columns.
 type Results []map[string]string
 
-// Read reads the results in a folder, by the names of their files.
+// Read reads the results in a folder, by the names of their files, NAME.csv, or
+// of their folders, NAME/results.csv as lab -o writes it.
 func Read(folder string) (map[string]Results, error) {
-	paths, err := filepath.Glob(filepath.Join(folder, "*.csv"))
+	files, err := filepath.Glob(filepath.Join(folder, "*.csv"))
 	if err != nil {
 		return nil, err
 	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s has no results: name a folder with files as learn-ising.csv", folder)
+	folders, err := filepath.Glob(filepath.Join(folder, "*", "results.csv"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files)+len(folders) == 0 {
+		return nil, fmt.Errorf("%s has no results: name a folder with files as learn-ising.csv or "+
+			"learn-ising/results.csv",
+			folder)
 	}
 	all := map[string]Results{}
-	for _, path := range paths {
+	for _, path := range append(files, folders...) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".csv")
+		if name == "results" {
+			name = filepath.Base(filepath.Dir(path))
+		}
+		if _, twice := all[name]; twice {
+			return nil, fmt.Errorf("%s has two results of the name %s", folder, name)
+		}
 		all[name], err = parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -86,9 +100,35 @@ type Estimate struct {
 	Mean  float64
 	Error float64 // standard error; NaN if it is not known
 	Count int     // repetitions behind the error
-	// byRepeat has the value of each repetition that shares its data with the
-	// repetition of the same name in other cells.
+	// byRepeat has the value of each repetition that shares its data or its
+	// target with the repetition of the same name in other cells.
 	byRepeat map[string]float64
+	exact    bool // whether it is known without repetitions
+}
+
+// log returns the logarithm of a positive estimate, with its error by the delta
+// method.
+func (e Estimate) log() (Estimate, error) {
+	l := Estimate{Error: e.Error / e.Mean, Count: e.Count, exact: e.exact}
+	if e.Mean <= 0 {
+		return l, fmt.Errorf("%v has no logarithm", e.Mean)
+	}
+	l.Mean = math.Log(e.Mean)
+	if e.byRepeat == nil {
+		return l, nil
+	}
+	l.byRepeat = map[string]float64{}
+	var values []float64
+	for _, repeat := range slices.Sorted(maps.Keys(e.byRepeat)) {
+		x := e.byRepeat[repeat]
+		if x <= 0 {
+			return l, fmt.Errorf("%v has no logarithm", x)
+		}
+		l.byRepeat[repeat] = math.Log(x)
+		values = append(values, math.Log(x))
+	}
+	l.Mean, l.Error = stat.Mean(values, nil), stat.StdErr(stat.StdDev(values, nil), float64(len(values)))
+	return l, nil
 }
 
 // number returns the number of the one cell whose rows r are.
@@ -125,41 +165,49 @@ func (r Results) number(name string) (Estimate, error) {
 	return e, err
 }
 
-// A Difference is one estimate less another, with its 95 % interval.
+// A Difference is one estimate less another, with its standard error and 95 %
+// interval.
 type Difference struct {
 	Mean, Low, High float64
-	Count           int // repetitions; 0 if no interval is known
+	Error, Freedom  float64 // of Student's t
+	Count           int     // repetitions; 0 if no interval is known
 }
 
-// less returns e less other. Repetitions that share their data are compared in
-// pairs, others by Welch's interval.
+// less returns e less other. Repetitions that share their data or target are
+// compared in pairs, others by Welch's interval.
 func (e Estimate) less(other Estimate) Difference {
 	d := Difference{Mean: e.Mean - other.Mean}
-	var standardError, freedom float64
-	if e.byRepeat != nil && other.byRepeat != nil {
+	switch {
+	case e.exact || other.exact:
+		one := e
+		if e.exact {
+			one = other
+		}
+		d.Count, d.Error, d.Freedom = one.Count, one.Error, float64(one.Count-1)
+	case e.byRepeat != nil && other.byRepeat != nil:
 		var pairs []float64
-		for repeat, x := range e.byRepeat {
+		for _, repeat := range slices.Sorted(maps.Keys(e.byRepeat)) {
 			y, both := other.byRepeat[repeat]
 			if both {
-				pairs = append(pairs, x-y)
+				pairs = append(pairs, e.byRepeat[repeat]-y)
 			}
 		}
 		d.Count = len(pairs)
-		freedom = float64(d.Count - 1)
-		standardError = stat.StdErr(stat.StdDev(pairs, nil), float64(d.Count))
-	} else {
+		d.Freedom = float64(d.Count - 1)
+		d.Error = stat.StdErr(stat.StdDev(pairs, nil), float64(d.Count))
+	default:
 		d.Count = min(e.Count, other.Count)
 		a := e.Error * e.Error
 		b := other.Error * other.Error
-		standardError = math.Sqrt(a + b)
-		freedom = (a + b) * (a + b) / (a*a/float64(e.Count-1) + b*b/float64(other.Count-1))
+		d.Error = math.Sqrt(a + b)
+		d.Freedom = (a + b) * (a + b) / (a*a/float64(e.Count-1) + b*b/float64(other.Count-1))
 	}
-	if math.IsNaN(standardError) || d.Count < 2 {
+	if math.IsNaN(d.Error) || d.Count < 2 {
 		return Difference{Mean: d.Mean}
 	}
 	half := 0.0 // if all repetitions differ by the same
-	if standardError > 0 {
-		half = standardError * distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.975)
+	if d.Error > 0 {
+		half = d.Error * distuv.StudentsT{Sigma: 1, Nu: d.Freedom}.Quantile(0.975)
 	}
 	d.Low = d.Mean - half
 	d.High = d.Mean + half

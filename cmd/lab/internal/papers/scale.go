@@ -10,8 +10,6 @@ import (
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
-
-	"infill/cmd/lab/internal/lab"
 )
 
 // ScaleRule says how seconds at the papers' sizes are worked out.
@@ -37,21 +35,20 @@ type Ratio struct {
 // The papers, or their authors' programs, have these sizes.
 func Scales() []Scale {
 	const pixels8, pixels28 = 8 * 8, 28 * 28
-	_, steps4 := lab.FigureSizes("dlp-figure-4")
 	chainsAndSteps := []Ratio{{Name: "chains", Paper: 50}, {Name: "steps", Paper: 1000}}
 	return []Scale{
 		{"arm-toy", "ARM: one bit, four p0; the slides name no steps", nil},
 		{"dlp-figure-3", "DLP: 5 × 5 sites, 50,000 steps; 10 chains, not 2", nil},
-		{"dlp-figure-4", "DLP: 784 × 500 units, 100 chains, 5,000 steps",
-			[]Ratio{{"steps", 5000, float64(steps4)}}},
 		{"dlp-figure-4-steps", "DLP: 784 × 500 units, 100 chains, 5,000 steps; random weights", nil},
 		{"dlp-figure-7", "DLP: 50,000 and 125,000 steps", nil},
-		{"fhmm", "GWG: 100 chains, 5,000 steps", []Ratio{{Name: "chains", Paper: 100}, {Name: "steps", Paper: 5000}}},
-		{"gwg-fhmm", "GWG: 100 chains, 5,000 steps", nil},
+		{"fhmm", "GWG: one target, 100 chains, 5,000 steps",
+			[]Ratio{{Name: "chains", Paper: 100}, {Name: "steps", Paper: 5000}, {Name: "repeats", Paper: 1}}},
 		{"gwg-ising", "GWG: 10 × 10 sites, 100 chains, 5,000 steps", nil},
 		{"networks", "DLP: 50 chains, 1,000 steps, on these tables", chainsAndSteps},
 		{"networks-breast-cancer", "DLP: 50 chains, 1,000 steps, on this table", chainsAndSteps},
 		{"networks-unit", "DLP: 50 chains, 1,000 steps, on these tables", chainsAndSteps},
+		{"rbm-random", "DLP: one machine, 784 × 500 units, 100 chains, 5,000 steps",
+			[]Ratio{{Name: "chains", Paper: 100}, {Name: "steps", Paper: 5000}, {Name: "repeats", Paper: 1}}},
 		{"sizes-arm-vae", "ARM: 200 bits, a million updates, 784 pixels, 5 trainings of ARM alone",
 			[]Ratio{{Name: "updates", Paper: 1e6}, {Name: "repeats", Paper: 5}, {"pixels", pixels28, pixels8}}},
 		{"sizes-arm-vae-halves", "ARM: 200 bits, 1,100,000 updates, 784 pixels, of ARM alone",

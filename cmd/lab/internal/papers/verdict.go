@@ -1,105 +1,276 @@
 package papers
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// enough is the least number of repetitions behind a verdict.
-const enough = 5
+// These are the least numbers of repetitions behind a verdict: of trainings and
+// chains, and of targets that are drawn at random.
+const (
+	enough        = 5
+	enoughTargets = 10
+)
+
+// significant is the largest adjusted p of a claim that is decided.
+const significant = 0.05
 
 // Rule is the rule of verdicts, in words.
-const Rule = "The paper's order holds if the 95 % interval of the difference, over at least five repetitions, leaves " +
-	"out zero. Repetitions are chains, or trainings, which are compared in pairs. **yes**: each order of the paper " +
-	"holds. **partly**: those that follow do not. **no**: none does. **no verdict**: fewer repetitions, or no numbers."
-
-// A Claim is that one number is below another.
-type Claim struct {
-	Text    string // as "DMALA below GWG"
-	Results string // name of the stored results
-	Number  string
-	// Low and High are labels of the two cells. Low's number is the smaller
-	// one.
-	Low, High map[string]string
-}
+const Rule = "A claim holds if its p, adjusted by Benjamini and Hochberg over all distinct claims of this page, is " +
+	"below " +
+	"0.05 and the difference has the paper's sign; with the other sign it is reversed, else level: so of the claims " +
+	"that " +
+	"are called decided, 5 % are expected to be wrong at most. p is of the two-sided t test on the mean difference " +
+	"between at least five trainings, in pairs, or chains (Welch), or ten random targets, in pairs, whose chains are " +
+	"averaged first; two numbers are about equal if two one-sided tests put their difference within the margin.\n\n" +
+	"**yes**: each claim holds. **partly**: those that follow do not. **no**: none does. A table's order counts " +
+	"where no " +
+	"data set of the paper that a claim stands for has the opposite, and one has it by more than 1.96 standard " +
+	"errors; " +
+	"else the paper has no order."
 
 // A Finding is what the results say of a claim.
 type Finding int
 
 // Findings.
 const (
-	Unknown  Finding = iota // fewer repetitions than enough
-	Holds                   // the interval is on the side of the claim
-	Level                   // the interval holds zero
-	Reversed                // the interval is on the other side
+	Unknown  Finding = iota // too few repetitions
+	Unlearnt                // at equal seconds one training has hardly begun
+	NoOrder                 // the paper has none
+	Holds                   // decided as the paper has it
+	Level                   // not decided
+	Reversed                // decided against the paper
+	NotShown                // equivalence is not shown
 )
 
-func (f Finding) String() string { return [...]string{"unknown", "holds", "level", "reversed"}[f] }
-
-// Check compares a claim with the results.
-func (c Claim) Check(all map[string]Results) (Difference, Finding, error) {
-	of, found := all[c.Results]
-	if !found {
-		return Difference{}, Unknown, fmt.Errorf("%s: no results are stored as %s", c.Text, c.Results)
-	}
-	low, err := of.where(c.Low).number(c.Number)
-	if err != nil {
-		return Difference{}, Unknown, fmt.Errorf("%s: %s, %v: %w", c.Text, c.Results, c.Low, err)
-	}
-	high, err := of.where(c.High).number(c.Number)
-	if err != nil {
-		return Difference{}, Unknown, fmt.Errorf("%s: %s, %v: %w", c.Text, c.Results, c.High, err)
-	}
-	d := low.less(high)
-	return d, d.finding(), nil
+func (f Finding) String() string {
+	return [...]string{"too few repetitions", "nothing is learned by then", "no order in the paper", "holds", "level",
+		"reversed", "not shown"}[f]
 }
 
-func (d Difference) finding() Finding {
-	switch {
-	case d.Count < enough:
-		return Unknown
-	case d.High < 0:
-		return Holds
-	case d.Low > 0:
-		return Reversed
+// A Judgement is the finding of a claim with its numbers.
+type Judgement struct {
+	Difference
+	P, Adjusted float64 // NaN if the claim is not tested
+	Finding     Finding
+}
+
+// Judgements are those of all distinct claims of some rows.
+type Judgements struct {
+	byKey map[string]Judgement
+	// Tested counts the distinct claims behind the adjustment. Decided counts
+	// those of them that are decided, and Cautious those that the adjustment by
+	// Benjamini and Yekutieli decides, which holds for any dependence.
+	Tested, Decided, Cautious int
+}
+
+// Of returns the judgement of a claim.
+func (j *Judgements) Of(c Claim) Judgement { return j.byKey[c.key()] }
+
+// Judge compares the claims of the rows with the results. Each distinct claim
+// counts once.
+func Judge(rows []Row, all map[string]Results) (*Judgements, error) {
+	j := &Judgements{byKey: map[string]Judgement{}}
+	claims := map[string]Claim{}
+	var tested []string // keys, in a fixed order
+	for _, row := range rows {
+		if row.notRun() != "" {
+			continue
+		}
+		for _, c := range row.Claims {
+			key := c.key()
+			if _, known := claims[key]; known {
+				continue
+			}
+			claims[key] = c
+			one, err := c.judge(all)
+			if err != nil {
+				return nil, err
+			}
+			j.byKey[key] = one
+			if !math.IsNaN(one.P) {
+				tested = append(tested, key)
+			}
+		}
 	}
-	return Level
+	j.Tested = len(tested)
+	slices.SortStableFunc(tested, func(a, b string) int { return cmp.Compare(j.byKey[a].P, j.byKey[b].P) })
+	harmonic := 0.0 // by which Benjamini and Yekutieli are more cautious
+	for i := range tested {
+		harmonic += 1 / float64(i+1)
+	}
+	adjusted := 1.0
+	for i := len(tested) - 1; i >= 0; i-- {
+		one := j.byKey[tested[i]]
+		adjusted = min(adjusted, one.P*float64(len(tested))/float64(i+1))
+		one.Adjusted = adjusted
+		one.Finding = claims[tested[i]].finding(one)
+		j.byKey[tested[i]] = one
+		if adjusted < significant {
+			j.Decided++
+		}
+		if adjusted*harmonic < significant {
+			j.Cautious++
+		}
+	}
+	return j, nil
+}
+
+// judge compares a claim with the results, without the adjustment.
+func (c Claim) judge(all map[string]Results) (Judgement, error) {
+	j := Judgement{P: math.NaN(), Adjusted: math.NaN()}
+	low, err := c.Low.estimate(all)
+	if err != nil {
+		return j, fmt.Errorf("%s: %w", c.Text, err)
+	}
+	high, err := c.High.estimate(all)
+	if err != nil {
+		return j, fmt.Errorf("%s: %w", c.Text, err)
+	}
+	j.Difference = low.less(high)
+	if _, directed := c.inPaper(); !directed {
+		j.Finding = NoOrder
+		return j, nil
+	}
+	early, err := c.early(all)
+	if err != nil {
+		return j, fmt.Errorf("%s: %w", c.Text, err)
+	}
+	if early {
+		j.Finding = Unlearnt
+		return j, nil
+	}
+	least := enough
+	for _, name := range c.results() {
+		run, _ := runOf(name)
+		if !run.Random {
+			continue
+		}
+		least = enoughTargets
+		if low.byRepeat == nil || high.byRepeat == nil {
+			return j, nil // chains of one target are no repetitions
+		}
+	}
+	if j.Count < least {
+		return j, nil
+	}
+	j.P = j.p(c.Margin, c.Shift)
+	return j, nil
+}
+
+// p returns the p of the two-sided t test, or of the two one-sided tests of
+// equivalence (Schuirmann 1987) if the margin is not 0.
+func (d Difference) p(margin, shift float64) float64 {
+	above := func(x float64) float64 { // the one-sided p of a mean below x
+		t := (d.Mean - shift - x) / d.Error
+		switch {
+		case d.Error > 0:
+			return distuv.StudentsT{Sigma: 1, Nu: d.Freedom}.CDF(t)
+		case d.Mean-shift < x: // all repetitions differ by the same
+			return 0
+		}
+		return 1
+	}
+	if margin > 0 {
+		return max(above(margin), 1-above(-margin))
+	}
+	if d.Error == 0 && d.Mean == shift {
+		return 1
+	}
+	one := above(0)
+	return 2 * min(one, 1-one)
+}
+
+func (c Claim) finding(j Judgement) Finding {
+	switch decided := j.Adjusted < significant; {
+	case c.Margin > 0 && decided:
+		return Holds
+	case c.Margin > 0:
+		return NotShown
+	case !decided:
+		return Level
+	case j.Mean < c.Shift:
+		return Holds
+	}
+	return Reversed
+}
+
+// early reports whether, at equal seconds, one of the trainings has made less
+// than a tenth of its updates.
+func (c Claim) early(all map[string]Results) (bool, error) {
+	const made = "updates-at-seconds"
+	for _, cell := range []Cell{c.Low, c.High} {
+		rows := all[cell.Results].where(cell.Where)
+		if !strings.HasSuffix(cell.Number, "-at-seconds") || rows[0][made] == "" {
+			continue
+		}
+		by, err := rows.number(made)
+		if err != nil {
+			return false, err
+		}
+		updates, err := rows.setting("updates")
+		if err != nil {
+			return false, err
+		}
+		if by.Mean < updates/10 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// estimate returns the number of a cell.
+func (c Cell) estimate(all map[string]Results) (Estimate, error) {
+	if c.Results == "" {
+		return Estimate{Mean: c.Given, exact: true}, nil
+	}
+	of, found := all[c.Results]
+	if !found {
+		return Estimate{}, fmt.Errorf("no results are stored as %s", c.Results)
+	}
+	e, err := of.where(c.Where).number(c.Number)
+	if err != nil {
+		return e, fmt.Errorf("%s, %v: %w", c.Results, c.Where, err)
+	}
+	if c.Log {
+		return e.log()
+	}
+	return e, nil
 }
 
 // Verdict returns yes, partly, no or no verdict, and where the claims fail.
-func Verdict(claims []Claim, all map[string]Results) (string, error) {
-	var level, reversed []string
+func Verdict(claims []Claim, j *Judgements) string {
+	texts := map[Finding][]string{}
 	for _, c := range claims {
-		_, finding, err := c.Check(all)
-		if err != nil {
-			return "", err
-		}
-		switch finding {
-		case Unknown:
-			return "no verdict: fewer than five repetitions", nil
-		case Level:
-			level = append(level, c.Text)
-		case Reversed:
-			reversed = append(reversed, c.Text)
-		}
+		f := j.Of(c).Finding
+		texts[f] = append(texts[f], c.Text)
 	}
-	failed := len(level) + len(reversed)
-	if failed == 0 {
-		return "yes", nil
+	judged := 0
+	for _, f := range []Finding{Holds, Level, Reversed, NotShown} {
+		judged += len(texts[f])
 	}
 	word := "partly"
-	if failed == len(claims) {
+	switch {
+	case judged == 0:
+		word = "no verdict"
+	case judged == len(texts[Holds]):
+		word = "yes"
+	case len(texts[Holds]) == 0:
 		word = "no"
 	}
-	var parts []string
-	if len(level) > 0 {
-		parts = append(parts, "level: "+together(level))
+	parts := []string{word}
+	for _, f := range []Finding{Level, Reversed, NotShown, Unlearnt, NoOrder, Unknown} {
+		if len(texts[f]) > 0 {
+			parts = append(parts, f.String()+": "+together(texts[f]))
+		}
 	}
-	if len(reversed) > 0 {
-		parts = append(parts, "reversed: "+together(reversed))
-	}
-	return word + "; " + strings.Join(parts, "; "), nil
+	return strings.Join(parts, "; ")
 }
 
 // together lists claims. Those that differ only in where they are about, which
@@ -120,4 +291,26 @@ func together(texts []string) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// findings counts the distinct claims by their findings.
+func (j *Judgements) findings() map[Finding]int {
+	count := map[Finding]int{}
+	for one := range maps.Values(j.byKey) {
+		count[one.Finding]++
+	}
+	return count
+}
+
+// Count says how many claims there are, and how many are decided.
+func (j *Judgements) Count() string {
+	of := j.findings()
+	return fmt.Sprintf("%d distinct claims are tested: %d hold, %d are reversed, %d level, and of %d equivalence is "+
+		"not "+
+		"shown. By Benjamini and Yekutieli, whose adjustment holds for any dependence between claims, %d would be "+
+		"decided "+
+		"in place of %d. Of %d more no p is computed: the paper has no order in %d, in %d nothing is learned by then, "+
+		"and %d have too few repetitions.", j.Tested, of[Holds], of[Reversed], of[Level], of[NotShown], j.Cautious,
+		j.Decided,
+		len(j.byKey)-j.Tested, of[NoOrder], of[Unlearnt], of[Unknown])
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // trainings are results of a sampler by repetition.
@@ -25,43 +27,135 @@ func parsed(t *testing.T, text string) map[string]Results {
 	return map[string]Results{"x": r}
 }
 
-// TestVerdict: the verdict follows from the intervals. The quantile of
+// judged judges claims as one row.
+func judged(t *testing.T, all map[string]Results, claims []Claim) *Judgements {
+	t.Helper()
+	j, err := Judge([]Row{{Claims: claims}}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// TestVerdict: the verdict follows from the adjusted p. The quantile of
 // Student's t with four degrees of freedom is 2.776.
 func TestVerdict(t *testing.T) {
 	all := parsed(t, "sampler,repeat,u\n"+trainings("a", 1, 2, 3, 4, 5)+trainings("b", 2.1, 3, 3.9, 5, 6)+
 		trainings("c", 1.1, 1.9, 3.1, 3.9, 5)+trainings("few", 9, 9.5, 9.2, 9.3))
 	u := family{"x", "u", "sampler"}
-	d, finding, err := u.below("", "a", "b")[0].Check(all)
-	// The pairs differ by 1.1, 1, 0.9, 1, 1.
+	one := u.below("", "", "a", "b")
+	j := judged(t, all, one).Of(one[0])
+	// The pairs differ by 1.1, 1, 0.9, 1, 1: t is 1 over 0.0316 = 31.6.
 	half := 2.7764451 * math.Sqrt(0.02/4/5)
-	if err != nil || finding != Holds || d.Count != 5 || math.Abs(d.Low+1+half) > 1e-6 ||
-		math.Abs(d.High+1-half) > 1e-6 {
-		t.Errorf("a below b: %+v, %v, %v", d, finding, err)
+	if j.Finding != Holds || j.Count != 5 || math.Abs(j.Low+1+half) > 1e-6 || math.Abs(j.High+1-half) > 1e-6 ||
+		math.Abs(j.P-5.97e-6) > 1e-7 || j.Adjusted != j.P {
+		t.Errorf("a below b: %+v", j)
 	}
 	for _, c := range []struct {
 		want   string
 		claims []Claim
 	}{
-		{"yes", u.below("", "a", "b")},
-		{"yes", u.above("", "b", "a", "c")},
-		{"no; level: a below c", u.below("", "a", "c")},
-		{"no; reversed: b below a", u.below("", "b", "a")},
-		{"partly; level: a below c", u.below("", "a", "b", "c")},
-		{"partly; level: c below a; reversed: b below a", join(u.below("", "c", "a", "b"), u.below("", "b", "a"))},
-		{"no verdict: fewer than five repetitions", u.below("", "a", "b", "few")},
+		{"yes", u.below("", "", "a", "b")},
+		{"yes", u.above("", "", "b", "a", "c")},
+		{"no; level: a below c", u.below("", "", "a", "c")},
+		{"no; reversed: b below a", u.below("", "", "b", "a")},
+		{"partly; level: a below c", u.below("", "", "a", "b", "c")},
+		{"partly; level: c below a; reversed: b below a", join(u.below("", "", "c", "a", "b"), u.below("", "", "b",
+			"a"))},
+		{"yes; too few repetitions: a below few", u.below("", "", "a", "b", "few")},
+		{"no verdict; too few repetitions: a below few", u.below("", "", "a", "few")},
+		{"yes", u.similar("", "", 0.3, "a", "c")},
+		{"no; not shown: a within 0.05 of c, a within 0.3 of b", join(u.similar("", "", 0.05, "a", "c"),
+			u.similar("", "", 0.3, "a", "b"))},
 	} {
-		got, err := Verdict(c.claims, all)
-		if err != nil || got != c.want {
-			t.Errorf("%q, %v, want %q", got, err, c.want)
+		if got := Verdict(c.claims, judged(t, all, c.claims)); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	_, finding, err = u.below("", "a", "a")[0].Check(all)
-	if err != nil || finding != Level {
-		t.Errorf("a below itself: %v, %v", finding, err)
+	same := u.below("", "", "a", "a")
+	if f := judged(t, all, same).Of(same[0]).Finding; f != Level {
+		t.Errorf("a below itself: %v", f)
 	}
-	_, err = Verdict(u.below("", "a", "z"), all)
+	_, err := Judge([]Row{{Claims: u.below("", "", "a", "z")}}, all)
 	if err == nil || !strings.Contains(err.Error(), "no such cell") {
 		t.Errorf("a cell that is not there: %v", err)
+	}
+}
+
+// TestAdjustment: of four claims with p 0.01, 0.02, 0.03 and 0.9, Benjamini and
+// Hochberg have 0.04, 0.04, 0.04 and 0.9, and Benjamini and Yekutieli 25/12 as
+// much. A claim that stands in two rows counts once.
+func TestAdjustment(t *testing.T) {
+	const head = "sampler,u,u-error,chains\n"
+	text := head
+	var claims []Claim
+	for i, p := range []float64{0.01, 0.02, 0.03, 0.9} {
+		// Two cells of 1,000 chains differ by a normal quantile of their error.
+		z := distuv.StudentsT{Sigma: 1, Nu: 1998}.Quantile(1 - p/2)
+		text += fmt.Sprintf("a%d,0,1,1000\nb%d,%v,1,1000\n", i, i, z*math.Sqrt2)
+		claims = append(claims, family{"x", "u", "sampler"}.below("", "", fmt.Sprint("a", i), fmt.Sprint("b", i))...)
+	}
+	all := parsed(t, text)
+	j, err := Judge([]Row{{Claims: claims}, {Claims: claims[:2]}}, all)
+	if err != nil || j.Tested != 4 || j.Decided != 3 || j.Cautious != 0 {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	for i, want := range []float64{0.04, 0.04, 0.04, 0.9} {
+		if got := j.Of(claims[i]); math.Abs(got.Adjusted-want) > 1e-6 {
+			t.Errorf("claim %d: %+v, want %v", i, got, want)
+		}
+	}
+	if text := j.Count(); !strings.HasPrefix(text, "4 distinct claims are tested: 3 hold, 0 are reversed, 1 level") {
+		t.Error(text)
+	}
+}
+
+// TestTargets: nine random targets are too few, and ten are enough; trainings
+// need five.
+func TestTargets(t *testing.T) {
+	claims := family{"fhmm", "u", "sampler"}.below("", "", "a", "b")
+	of := map[string]Results{"fhmm": parsed(t, "sampler,u,u-error,chains\na,1,3,100\nb,99,4,100\n")["x"]}
+	if f := judged(t, of, claims).Of(claims[0]).Finding; f != Unknown {
+		t.Errorf("100 chains of one target: %v", f)
+	}
+	for n, want := range map[int]Finding{9: Unknown, 10: Holds} {
+		low := make([]float64, n)
+		high := make([]float64, n)
+		for i := range low {
+			high[i] = 10 + float64(i%3)
+		}
+		all := map[string]Results{"fhmm": parsed(t, "sampler,repeat,u\n"+trainings("a", low...)+
+			trainings("b", high...))["x"]}
+		if f := judged(t, all, claims).Of(claims[0]).Finding; f != want {
+			t.Errorf("%d targets: %v", n, f)
+		}
+	}
+}
+
+// TestUnlearnt: nothing is judged at seconds in which one of the trainings has
+// made less than a tenth of its updates.
+func TestUnlearnt(t *testing.T) {
+	text := "sampler,repeat,u-at-seconds,updates-at-seconds,signature\n"
+	for i := range 5 {
+		text += fmt.Sprintf("a,%d,%d,1000,lab:x|updates:1000\nb,%d,%d,99,lab:x|updates:1000\nc,%d,%d,100,lab:x|updates:1000\n",
+			i, i, i, 9+i%2, i, 9+i%2)
+	}
+	claims := family{"x", "u-at-seconds", "sampler"}.below("", "", "a", "b", "c")
+	j := judged(t, parsed(t, text), claims)
+	if j.Of(claims[0]).Finding != Unlearnt || j.Of(claims[1]).Finding != Holds {
+		t.Errorf("%v, %v", j.Of(claims[0]), j.Of(claims[1]))
+	}
+}
+
+// TestRatio: logarithms make a ratio. All of a are 2.5 times b, but for a few
+// percent.
+func TestRatio(t *testing.T) {
+	all := map[string]Results{"cost": parsed(t, "sampler,repeat,seconds\n"+trainings("a", 2.5, 2.6, 2.4, 2.5, 2.5)+
+		trainings("b", 1, 1, 1, 1, 1))["x"]}
+	claims := []Claim{cost("2.5 times", "", "a", "b", 2.5), cost("twice", "", "a", "b", 2)}
+	j := judged(t, all, claims)
+	if j.Of(claims[0]).Finding != Holds || j.Of(claims[1]).Finding != NotShown {
+		t.Errorf("%+v, %+v", j.Of(claims[0]), j.Of(claims[1]))
 	}
 }
 
@@ -70,18 +164,16 @@ func TestVerdict(t *testing.T) {
 // freedom.
 func TestVerdictOfChains(t *testing.T) {
 	const head = "sampler,u,u-error,chains\n"
-	u := family{"x", "u", "sampler"}
-	d, finding, err := u.below("", "a", "b")[0].Check(parsed(t, head+"a,1,3,10\nb,12,4,10\n"))
-	if err != nil || finding != Holds || d.Count != 10 || math.Abs(d.High-d.Mean-5*2.11292) > 1e-3 {
-		t.Errorf("%+v, %v, %v", d, finding, err)
+	claims := family{"x", "u", "sampler"}.below("", "", "a", "b")
+	j := judged(t, parsed(t, head+"a,1,3,10\nb,22,4,10\n"), claims).Of(claims[0])
+	if j.Finding != Holds || j.Count != 10 || math.Abs(j.High-j.Mean-5*2.11292) > 1e-3 {
+		t.Errorf("%+v", j)
 	}
-	_, finding, err = u.below("", "a", "b")[0].Check(parsed(t, head+"a,1,3,4\nb,120,4,4\n"))
-	if err != nil || finding != Unknown {
-		t.Errorf("four chains: %v, %v", finding, err)
-	}
-	_, finding, err = u.below("", "a", "b")[0].Check(parsed(t, head+"a,1,,10\nb,120,,10\n"))
-	if err != nil || finding != Unknown {
-		t.Errorf("without errors: %v, %v", finding, err)
+	for text, of := range map[string]string{"a,1,3,4\nb,120,4,4\n": "four chains", "a,1,,10\nb,120,,10\n": "without " +
+		"errors"} {
+		if f := judged(t, parsed(t, head+text), claims).Of(claims[0]).Finding; f != Unknown {
+			t.Errorf("%s: %v", of, f)
+		}
 	}
 }
 
@@ -110,11 +202,11 @@ func TestFill(t *testing.T) {
 }
 
 // TestSeconds: the sum of the cells that know their seconds. At the paper's
-// sizes, hidden chains take 100/8 · 5,000/2,000 as many.
+// sizes, hidden chains on one target take 100/8 · 5,000/2,000 · 1/2 as many.
 func TestSeconds(t *testing.T) {
 	all := parsed(t, "sampler,seconds\na,1.5\nb,\nc,3\n")
 	all["y"] = parsed(t, "sampler,u\na,2\n")["x"]
-	const signature = "lab:fhmm|chains:8|steps:2000"
+	const signature = "lab:fhmm|chains:8|repeats:2|steps:2000"
 	all["fhmm"] = parsed(t, "seconds,signature\n1.5,"+signature+"\n3,"+signature+"\n")["x"]
 	all["dlp-figure-7"] = parsed(t, "sampler,seconds\na,9\n")["x"]
 	got, err := Fill("<!-- seconds -->\nold\n<!-- end -->\n", all)
@@ -122,7 +214,7 @@ func TestSeconds(t *testing.T) {
 		"| results | cells | seconds | at the paper's sizes | the paper's sizes |\n" +
 		"| --- | ---: | ---: | ---: | --- |\n" +
 		"| `dlp-figure-7` | 1 | 9 | run | DLP: 50,000 and 125,000 steps |\n" +
-		"| `fhmm` | 2 | 4 | 140 | GWG: 100 chains, 5,000 steps |\n" +
+		"| `fhmm` | 2 | 4 | 70 | GWG: one target, 100 chains, 5,000 steps |\n" +
 		"| `x` | 3 | 4 |  |  |\n<!-- end -->\n"
 	if err != nil || got != want {
 		t.Errorf("%v:\n%s", err, got)

@@ -1,0 +1,108 @@
+package papers
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+)
+
+// numbersFile has every number that the papers print in tables: its place, "="
+// or "≤" for a bound, the value, and the printed error, which is empty if there
+// is none. Mean ± error is taken as one standard error, which DLP does not say.
+//
+//go:embed numbers.csv
+var numbersFile []byte
+
+// A Place is where a paper prints a number: DLP is the discrete Langevin paper,
+// GWG and ARM are the slides. Rows and columns have the words of the paper.
+type Place struct{ Document, Table, Row, Column string }
+
+func (p Place) String() string {
+	return fmt.Sprintf("%s, table %s, %s, %s", p.Document, p.Table, p.Row, p.Column)
+}
+
+// A Printed is a number of a paper.
+type Printed struct {
+	Bound        bool // whether the number is only a bound from above
+	Value, Error float64
+}
+
+// Numbers returns the papers' numbers by their places.
+var Numbers = sync.OnceValue(func() map[Place]Printed {
+	all, err := readNumbers(numbersFile)
+	if err != nil {
+		panic(err) // the program's own file is wrong
+	}
+	return all
+})
+
+func readNumbers(text []byte) (map[Place]Printed, error) {
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	all := map[Place]Printed{}
+	for n, row := range rows[1:] {
+		p := Place{row[0], row[1], row[2], row[3]}
+		if _, twice := all[p]; twice {
+			return nil, fmt.Errorf("line %d: %s is there twice", n+2, p)
+		}
+		var number Printed
+		switch row[4] {
+		case "=":
+		case "≤":
+			number.Bound = true
+		default:
+			return nil, fmt.Errorf("line %d: %q is not = or ≤", n+2, row[4])
+		}
+		number.Value, err = strconv.ParseFloat(row[5], 64)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+2, err)
+		}
+		if row[6] != "" {
+			number.Error, err = strconv.ParseFloat(row[6], 64)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+2, err)
+			}
+		}
+		all[p] = number
+	}
+	return all, nil
+}
+
+// An Order is what two numbers of a paper say of each other.
+type Order int
+
+// Orders.
+const (
+	Missing Order = iota // the paper lacks one of them
+	Bounded              // one is only a bound
+	Even                 // they differ by less than their errors
+	Below                // the first is the smaller
+	Above
+)
+
+// order compares two numbers of a paper. They have an order if both are
+// numbers, not bounds, and differ by more than 1.96 standard errors of their
+// difference, where an error that is not printed is 0.
+func order(a, b Place) Order {
+	all := Numbers()
+	x, known := all[a]
+	y, also := all[b]
+	d := x.Value - y.Value
+	switch {
+	case !known || !also:
+		return Missing
+	case x.Bound || y.Bound:
+		return Bounded
+	case math.Abs(d) <= 1.96*math.Hypot(x.Error, y.Error):
+		return Even
+	case d < 0:
+		return Below
+	}
+	return Above
+}
