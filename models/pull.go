@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
+	"infill/internal/safetensors"
 	"infill/models/hub"
 	"infill/models/internal/pytorch"
 )
@@ -107,14 +109,21 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 		return nil, &renamedError{err, dir + string(filepath.Separator), ""}
 	}
 	weights := weightsFile(func(name string) bool { _, ok := r.Find(name); return ok })
-	_, shards := r.Find(shardsName)
-	if weights == "" && shards {
-		return nil, errShards
-	}
-	if weights == "" {
+	switch weights {
+	case "":
 		return nil, fmt.Errorf("the repository has neither %s nor %s; a revision that has one may exist, often a pull "+
 			"request: NAME@refs/pr/NUMBER", weightsName, pytorch.FileName)
+	case indexName:
+		f, _ := r.Find(indexName)
+		err := r.Fetch(ctx, f, dir)
+		if err != nil {
+			return nil, err
+		}
+		shards, err := safetensors.Shards(filepath.Join(dir, indexName))
+		if err != nil {
+			return nil, &renamedError{err, dir + string(filepath.Separator), ""}
+		}
+		return slices.Concat(names, []string{indexName}, shards), r.FetchWeights(ctx, weightsName, shards, dir)
 	}
-	f, _ := r.Find(weights)
-	return append(names, weights), r.FetchWeights(ctx, f, dir)
+	return append(names, weights), r.FetchWeights(ctx, weights, []string{weights}, dir)
 }
