@@ -22,7 +22,8 @@ type Filled struct {
 // A "##" piece joins the text on its left. So does a token without a space of
 // its own (Ġ, ▁) in other vocabularies. Fill then drops the white space before
 // the blank, unless only white space is on the left. Otherwise the user's
-// spacing stays. Between neighbouring slots, Fill puts a space if the second
+// spacing stays. If the model reads white space before the blank as a token,
+// it stays in any case, and a space of the first token comes behind it. Between neighbouring slots, Fill puts a space if the second
 // token has its own; in WordPiece, if it is no "##" piece, unless Hugging
 // Face's decoder or the script writes none there.
 //
@@ -52,7 +53,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			continue // later blanks have no ids either
 		}
 		tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-		_, joins := tpl.source.tokenizer.read(tokens[0])
+		joins := tpl.joins(blank, tokens[0])
 		if joins {
 			trimmed := strings.TrimRightFunc(literal, unicode.IsSpace)
 			if trimmed != "" || i > 0 {
@@ -60,7 +61,8 @@ func (tpl *Template) Fill(ids []int) Filled {
 			}
 		}
 		text.WriteString(literal)
-		if literal == "" && i > 0 && !joins && tpl.source.tokenizer.apart(last, tokens[0]) {
+		if literal == "" && i > 0 && !joins && tpl.source.tokenizer.apart(last, tokens[0]) ||
+			blank.SpaceRead && !tpl.source.tokenizer.bound(tokens[0]) {
 			text.WriteByte(' ')
 		}
 		fill := tpl.spell(i, ids, filling{fill: tpl.join(tokens), text: text.String(), joins: joins, from: left})
@@ -74,6 +76,12 @@ func (tpl *Template) Fill(ids []int) Filled {
 	text.WriteString(tpl.own(from, len(tpl.Text)))
 	filled.Text = text.String()
 	return filled
+}
+
+// joins reports whether a fill that begins with token continues the text before
+// the blank.
+func (tpl *Template) joins(blank Blank, token string) bool {
+	return !blank.SpaceRead && tpl.source.tokenizer.bound(token)
 }
 
 // own returns the user's text between two places, without the backslashes that
@@ -186,8 +194,7 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 		return "", false
 	}
 	tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-	_, joins := tpl.source.tokenizer.read(tokens[0])
-	if joins {
+	if tpl.joins(blank, tokens[0]) {
 		return tpl.join(tokens), false
 	}
 	return " " + tpl.join(tokens), true
