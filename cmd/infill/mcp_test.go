@@ -59,6 +59,13 @@ func TestMCPLines(t *testing.T) {
 		{ping(`"a"`), pong(`"a"`)},
 		{ping(`"\u0061 \ud83d"`), pong(`"\u0061 \ud83d"`)},
 		{`{"jsonrpc":"2.0","id":7,"method":"nothing"}`, `{"id":7,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":17,"method":"resources/list"}`, `{"id":17,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":18,"method":"resources/templates/list"}`, `{"id":18,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":19,"method":"prompts/list"}`, `{"id":19,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":20,"method":"logging/setLevel","params":{"level":"info"}}`,
+			`{"id":20,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":21,"method":"completion/complete","params":{}}`,
+			`{"id":21,"jsonrpc":"2.0","error":{"code":-32601`},
 		{`{"jsonrpc":"2.0","id":1764131592123456780,` + fill + "\n" +
 			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1764131592123456780}}`, ""},
 		{`{"jsonrpc":"2.0","id":8,` + fill, `{"id":8,"jsonrpc":"2.0","result":{"content":`},
@@ -70,6 +77,9 @@ func TestMCPLines(t *testing.T) {
 			want = append(want, strings.Split(c.answers, "\n")...)
 		}
 	}
+	early := `{"jsonrpc":"2.0","id":22,"method":"tools/list"}` + "\n" + `{"jsonrpc":"2.0","id":23,"method":"prompts/list"}` + "\n"
+	in = early + in
+	want = append(want, `{"id":22,"jsonrpc":"2.0","error":{"code":-32600`, `{"id":23,"jsonrpc":"2.0","error":{"code":-32600`)
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(t.Context(), "infill", "mcp", "--device", "cpu")
 	cmd.Env = append(os.Environ(), models.CacheVariable+"="+userCache(t))
