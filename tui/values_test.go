@@ -51,7 +51,7 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		d.shows("──"+infill.Percent(*want.Fills[0].Probability)+"  log-likelihood", "✓ search, 1.2 s",
-			fmt.Sprintf("the 5 likeliest, proven; %d model rows", want.Stats.ModelRows))
+			fmt.Sprintf("the 5 likeliest, proven; %d model row ", want.Stats.ModelRows))
 		if strings.Contains(d.frame(), "seed") {
 			t.Errorf("a search has a seed:\n%s", d.frame())
 		}
