@@ -17,10 +17,7 @@ func TestPlanAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	template := p.Template()
-	logp, err := model.MaskedLogProbabilities(t.Context(), template.IDs, template.Slots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	logp := expected(t, model, template.IDs, template.Slots...)
 	alone, err := p.Alone(t.Context(), 1000, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +43,8 @@ func TestPlanAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(alone[0]) != 1 || len(alone[1]) != 1 || alone[1][0].TokenID != cat ||
-		alone[1][0].Text != "the [MASK] sat cat on [MASK] [MASK] ." {
+		alone[1][0].Text != "cat" || p.Written(1, cat) != "the [MASK] sat cat on [MASK:2] ." ||
+		p.Written(2, dog) != "the [MASK] sat [MASK~.at] on dog [MASK] ." {
 		t.Errorf("of two targets: %+v", alone)
 	}
 }

@@ -262,7 +262,7 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 		}
 	}
 	var err error
-	c.target, err = newTarget(w.model, c.layout, c.variables,
+	c.target, err = newTarget(w.asker.model, c.layout, c.variables,
 		lm.TargetOptions{Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(o.Gradient)})
 	if err != nil {
 		return nil, err
@@ -327,7 +327,7 @@ func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) e
 // its states.
 func (c *chainRun) progress(at samplers.Step, warming bool, own *pool) Progress {
 	p := Progress{Step: at.Number, Steps: int(c.options.Steps), WarmUp: warming,
-		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains()*len(c.layout.slots)),
+		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains()*len(c.layout.question.slots)),
 		LogLikelihoods: make([]float64, c.chains()), result: c.known}
 	if !math.IsNaN(at.StepSize) {
 		p.StepSize = at.StepSize
@@ -345,7 +345,7 @@ func (c *chainRun) progress(at samplers.Step, warming bool, own *pool) Progress 
 
 // tokens returns the token ids that a state puts into the slots, [slots].
 func (c *chainRun) tokens(state []int) []int {
-	return fillSlots(make([]int, len(c.layout.slots)), c.variables, state)
+	return fillSlots(make([]int, len(c.layout.question.slots)), c.variables, state)
 }
 
 // mostKnown is the largest number of fills that known lists, more than anyone reads.

@@ -1,28 +1,12 @@
 package infill
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	"infill/lm/lmtest"
 )
-
-// listener is a model that notes the rows that it is asked for.
-type listener struct {
-	*lmtest.Model
-	masked [][]int // ids with the slots that are masked
-}
-
-func (m *listener) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
-	ids = slices.Clone(ids)
-	for _, at := range slots {
-		ids[at] = -1
-	}
-	m.masked = append(m.masked, ids)
-	return m.Model.MaskedLogProbabilities(ctx, ids, slots)
-}
 
 // TestContext: the model reads the context before the text, in every length and
 // text; windows count it; and a wrong one is refused in one line.
@@ -38,18 +22,18 @@ func TestContext(t *testing.T) {
 		func(o *asked) { c := newAskedChains("dmala"); c.Steps = 2; o.Samples, o.Chains = 2, &c }} {
 		o := o
 		change(&o)
-		model.masked = nil
+		model.rows = nil
 		r := fill(t, f, "the [MASK] sat", o)
-		for _, ids := range model.masked {
-			text := ids[len(before):]
-			if !slices.Equal(ids[:len(before)], before) || text[0] != 6 || text[1] != -1 ||
+		for _, row := range model.rows {
+			text := row.IDs[len(before):]
+			if !slices.Equal(row.IDs[:len(before)], before) || text[0] != 6 || text[1] != lmtest.Mask ||
 				!slices.Equal(text[len(text)-2:], []int{9, 3}) {
-				t.Errorf("%s asks %v", r.Method, ids)
+				t.Errorf("%s asks %v", r.Method, row.IDs)
 			}
 		}
-		if len(model.masked) == 0 || !strings.Contains(r.Signature, "|context:") ||
+		if len(model.rows) == 0 || !strings.Contains(r.Signature, "|context:") ||
 			strings.Contains(r.Fills[0].Text, "ran ") {
-			t.Errorf("%d rows, %s, %q", len(model.masked), r.Signature, r.Fills[0].Text)
+			t.Errorf("%d rows, %s, %q", len(model.rows), r.Signature, r.Fills[0].Text)
 		}
 	}
 	// Of 16 tokens the context leaves 11 beside [CLS].
@@ -70,5 +54,3 @@ func TestContext(t *testing.T) {
 		}
 	}
 }
-
-var _ LanguageModel = (*listener)(nil)

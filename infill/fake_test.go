@@ -1,6 +1,8 @@
 package infill
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	"infill/lm"
@@ -33,6 +35,34 @@ func newModel(positions int, bond float64) *lmtest.Model {
 }
 
 var _ LanguageModel = (*lmtest.Model)(nil)
+
+// expected returns log p of every token in some slots while all of them are masked,
+// [slots][vocabulary].
+func expected(t testing.TB, m LanguageModel, ids []int, slots ...int) [][]float32 {
+	t.Helper()
+	ids = slices.Clone(ids)
+	for _, slot := range slots {
+		ids[slot] = lmtest.Mask
+	}
+	rows, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Positions: slots}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows[0]
+}
+
+// listener is a model that notes the rows that it is asked for.
+type listener struct {
+	*lmtest.Model
+	rows []lm.Row
+}
+
+func (m *listener) LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]float32, error) {
+	m.rows = append(m.rows, rows...)
+	return m.Model.LogProbabilities(ctx, rows)
+}
+
+var _ LanguageModel = (*listener)(nil)
 
 // followed is how many chains a test of a law follows. The race detector's run, with
 // -short, follows half: enough for the same limits.

@@ -94,19 +94,12 @@ func TestDistribution(t *testing.T) {
 				o.Samples, o.Chains.Steps, o.Top, o.Chains.Candidates, o.Seed = followed(200), 300, 1000, 4, 11
 				result := fill(t, f, twoSlots, o)
 
-				fillable := f.tokenizer.Fillable()
-				slices.SortFunc(fillable, func(a, b int) int {
-					if model.Weight(a) > model.Weight(b) {
-						return -1
-					}
-					return 1
-				})
-				best := fillable[:4]
+				best := candidatesOf(t, f, model, twoSlots, 4)
 				target := model
 				exact := map[[2]int]float64{}
 				total := 0.0
-				for _, a := range best {
-					for _, b := range best {
+				for _, a := range best[0] {
+					for _, b := range best[1] {
 						p := math.Exp(target.U([]int{a, b}) / temperature)
 						exact[[2]int{a, b}] = p
 						total += p
@@ -481,28 +474,50 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+// candidatesOf returns the n likeliest tokens of each slot of a template while all are
+// masked, ascending.
+func candidatesOf(t *testing.T, f *Filler, m LanguageModel, template string, n int) (best [][]int) {
+	t.Helper()
+	typed, err := f.tokenizer.Template(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, logp := range expected(t, m, typed.IDs, typed.Slots...) {
+		best = append(best, MostProbable(f.tokenizer.Fillable(), logp, n))
+	}
+	return best
+}
+
 // TestInitial compares the frequencies of first states with the distribution
 // they are to be drawn from, by a chi-square statistic.
 func TestInitial(t *testing.T) {
 	const count = 20000
-	f, _ := newFake(t)
-	best := bestTokens(f, 3)
-	slices.Sort(best)
-	weights := softmax(lmtest.Weight(best[0]), lmtest.Weight(best[1]), lmtest.Weight(best[2]))
-	for how, want := range map[StartKind][3]float64{StartModel: weights, StartRandom: {1. / 3, 1. / 3, 1. / 3}} {
+	f, model := newFake(t)
+	best := candidatesOf(t, f, model, twoSlots, 3)
+	template, err := f.tokenizer.Template(twoSlots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logp := expected(t, model, template.IDs, template.Slots...)
+	for _, how := range []StartKind{StartModel, StartRandom} {
 		o := chainOptions()
 		o.Fill, o.Samples, o.Seed = FillAny, count, 1
 		o.Chains.Steps, o.Chains.Candidates, o.Chains.Initial.Kind = 0, 3, how
 		var counts [2][3]float64
 		_, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) {
 			for i, id := range p.TokenIDs {
-				counts[i%2][slices.Index(best, id)]++
+				counts[i%2][slices.Index(best[i%2], id)]++
 			}
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for slot := range counts {
+			want := [3]float64{1. / 3, 1. / 3, 1. / 3}
+			if how == StartModel {
+				of := func(v int) float64 { return float64(logp[slot][best[slot][v]]) }
+				want = softmax(of(0), of(1), of(2))
+			}
 			chiSquare := 0.0
 			for v, p := range want {
 				chiSquare += (counts[slot][v] - count*p) * (counts[slot][v] - count*p) / (count * p)
@@ -585,7 +600,7 @@ func TestWarnings(t *testing.T) {
 		change         func(*asked)
 		want           string // "" for no warning
 	}{
-		{"none", twoSlots, func(o *asked) { o.Chains.Candidates, o.Chains.Steps = 0, 400 }, ""},
+		{"none", twoSlots, func(o *asked) { o.Chains.Candidates, o.Chains.Steps, o.Fill = 0, 400, FillAny }, ""},
 		{"unknown word", "the zebra [MASK]", func(o *asked) { o.Chains.Candidates = 0 },
 			"words outside the model's vocabulary (1)"},
 		{"few fills", "the [MASK] sat", func(o *asked) { o.Chains.Candidates = 3 },

@@ -33,16 +33,11 @@ type LanguageModel interface {
 	// Positions returns the largest number of tokens that the model reads at
 	// once, [CLS] and [SEP] included.
 	Positions() int
-	// MaskedLogProbabilities returns log p of every token for each slot while
-	// all slots hold [MASK], [slots][vocabulary], nats. It runs one row.
-	MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error)
-	// LogProbabilities returns log p of every token at the Position of each
-	// row, nats, [rows][vocabulary].
-	LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error)
+	// LogProbabilities returns log p at the positions of each row, nats,
+	// [rows][positions][vocabulary], or [rows][positions][1] of a row with targets.
+	LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]float32, error)
 	// NewTarget makes the distribution over the slots of a text.
 	NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error)
-	// Score returns the log probability of the token at each query's position, nats.
-	Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error)
 }
 
 var _ LanguageModel = (*lm.MaskedLM)(nil)

@@ -89,16 +89,17 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := gapMaker{filler: f, request: r, text: text}
-	g.encoding, err = f.Plain(text)
+	encoding, err := f.Plain(text)
 	if err != nil {
 		return nil, err
 	}
-	g.model, err = f.open(ctx)
+	g := gapMaker{filler: f, request: r, text: text}
+	g.asker, err = f.asker(ctx)
 	if err != nil {
 		return nil, err
 	}
 	e := &Exercise{Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: r.unused(text, keys)}
+	seen := 0
 	counted := 0
 	for _, key := range keys {
 		fault := func(err error) error {
@@ -122,6 +123,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 				continue // "saw" is no noun here
 			}
 		}
+		seen = max(seen, place.layout.question.seen())
 		counted++
 		if r.Every > 0 && counted%r.Every != 0 {
 			continue
@@ -141,6 +143,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	if len(e.Gaps) == 0 {
 		return nil, constrained("no gap is left: the text has no word that may be one")
 	}
+	e.Warnings = append(e.Warnings, tooLong(len(encoding.IDs), seen, "each gap")...)
 	e.Signature = r.signature(e.Model)
 	return e, nil
 }
@@ -247,12 +250,11 @@ func bracketed(typed string) (text string, keys [][2]int, err error) {
 
 // gapMaker makes the gaps of a text.
 type gapMaker struct {
-	filler   *Filler
-	model    LanguageModel
-	request  GapsRequest
-	text     string
-	encoding *tokenize.Encoding // of text
-	common   []float32          // log P of each token where nothing else is, [vocabulary]; nil before it is needed
+	filler  *Filler
+	asker   *asker
+	request GapsRequest
+	text    string
+	common  []float32 // log P of each token where nothing else is, [vocabulary]; nil before it is needed
 }
 
 // place prepares the gap of a key without the model. The error is a
@@ -265,15 +267,16 @@ func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
 		return nil, err
 	}
 	l := plan.layouts[0]
-	if len(l.slots) != 1 {
+	if len(l.question.slots) != 1 {
 		return nil, misfit("text", "it holds a blank itself: fill it first")
 	}
-	word := g.text[key[0]:key[1]]
-	ids, err := g.filler.tokenizer.Candidate(word)
+	p := &gapPlace{layout: l, span: key, key: g.text[key[0]:key[1]]}
+	p.held.tokens, err = g.filler.vocabulary.candidate(p.key, l.template.Blanks[0])
 	if err != nil {
 		return nil, err
 	}
-	return &gapPlace{plan: plan, layout: l, span: key, key: word, ids: ids}, nil
+	p.held.question, err = plan.question(len(p.held.tokens))
+	return p, err
 }
 
 // look asks the model what it expects in a gap, once.
@@ -281,15 +284,22 @@ func (g *gapMaker) look(ctx context.Context, p *gapPlace) error {
 	if p.logp != nil {
 		return nil
 	}
-	rows, err := g.model.MaskedLogProbabilities(ctx, p.layout.ids, p.layout.slots)
+	root, err := g.asker.root(ctx, p.layout.question)
 	if err != nil {
 		return err
 	}
-	p.keyLogP, err = g.logLikelihood(ctx, p, rows[0])
-	if err != nil {
-		return err
+	logp := []float64{float64(root[0][p.held.tokens[0]])}
+	if len(p.held.tokens) > 1 {
+		given, err := g.asker.given(ctx, []held{p.held})
+		if err != nil {
+			return err
+		}
+		logp = given[0]
 	}
-	p.logp = rows[0]
+	for _, one := range logp {
+		p.keyLogP += one
+	}
+	p.logp = root[0]
 	p.tokens = p.layout.alone(0)
 	return nil
 }
@@ -333,45 +343,19 @@ func (g *gapMaker) random(key [2]int) *rand.Rand {
 	return rand.New(rand.NewChaCha8(seed))
 }
 
-// logLikelihood returns log P of a key in its gap. row is the model's with one
-// mask there. A key of several pieces is scored from left to right.
-func (g *gapMaker) logLikelihood(ctx context.Context, p *gapPlace, row []float32) (float64, error) {
-	if len(p.ids) == 1 {
-		return float64(row[p.ids[0]]), nil
-	}
-	queries := scoreQueries(g.encoding, WordScore)
-	inKey := queries[:0]
-	for _, q := range queries {
-		span := g.encoding.Offsets[q.Position]
-		if span[0] >= p.span[0] && span[1] <= p.span[1] {
-			inKey = append(inKey, q)
-		}
-	}
-	text := scored{ids: g.encoding.IDs, width: g.filler.maxPositions - 2}
-	logProbs, _, err := text.score(ctx, g.model, inKey)
-	if err != nil {
-		return 0, err
-	}
-	sum := 0.0
-	for _, lp := range logProbs {
-		sum += lp
-	}
-	return sum, nil
-}
-
 // frequency returns log P of a word where nothing else is, which tells how common
 // it is; of a word of several pieces that of the first.
 func (g *gapMaker) frequency(ctx context.Context, p *gapPlace) (float64, error) {
 	if g.common == nil {
-		l := p.layout
-		alone := slices.Concat(l.ids[:1], []int{l.ids[l.slots[0]]}, l.ids[len(l.ids)-1:]) // [CLS] [MASK] [SEP]
-		rows, err := g.model.MaskedLogProbabilities(ctx, alone, []int{1})
+		ids := p.layout.template.IDs
+		q, _ := g.filler.newQuestion([]int{ids[0], ids[0], ids[len(ids)-1]}, make([][2]int, 3), []int{1}, nil)
+		root, err := g.asker.root(ctx, q)
 		if err != nil {
 			return 0, err
 		}
-		g.common = rows[0]
+		g.common = root[0]
 	}
-	return float64(g.common[p.ids[0]]), nil
+	return float64(g.common[p.held.tokens[0]]), nil
 }
 
 // wrong returns words that may be wrong answers, most at most, the likeliest in
@@ -439,18 +423,17 @@ func onlyLetters(text string) bool {
 
 // gapPlace is a gap with what the model expects there.
 type gapPlace struct {
-	plan    *Plan
-	layout  *layout
-	span    [2]int // byte range of the key in the text
+	layout  *layout // with one slot
+	span    [2]int  // byte range of the key in the text
 	key     string
-	ids     []int     // the key's tokens
+	held    held      // the key's tokens, and the question with as many slots
 	tokens  []int     // that may stand there, ascending; this and the rest are known after look
 	logp    []float32 // of each token, [vocabulary]
 	keyLogP float64
 }
 
 // word returns a token as it would stand in the gap, with its capitals.
-func (p *gapPlace) word(token int) string { return p.plan.with(0, token).Fills[0] }
+func (p *gapPlace) word(token int) string { return p.layout.with(0, token).Fills[0] }
 
 // rivals returns the words that have more than half of the key's probability.
 func (p *gapPlace) rivals() []string {
@@ -472,7 +455,7 @@ func (p *gapPlace) part() byte {
 		return (parts + "\x00")[0]
 	}
 	expected := map[byte]float64{}
-	lower := p.plan.filler.vocabulary.lower()
+	lower := p.layout.rules.vocabulary.lower()
 	for _, token := range p.tokens {
 		other := speech()[lower[token]]
 		// A word that can be several parts of speech, or has another form, says

@@ -48,13 +48,13 @@ func newGrid(t *testing.T) grid {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logp, err := m.MaskedLogProbabilities(ctx, template.IDs, template.Slots)
+	rows, err := m.LogProbabilities(ctx, []lm.Row{{IDs: template.IDs, Positions: template.Slots}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	support := make([][]int, len(template.Slots))
 	for j := range support {
-		support[j] = infill.MostProbable(tokenizer.Fillable(), logp[j], gridSide)
+		support[j] = infill.MostProbable(tokenizer.Fillable(), rows[0][j], gridSide)
 	}
 	made, err := m.NewTarget(template.IDs, template.Slots,
 		lm.TargetOptions{Gradient: lm.Local, Support: support})

@@ -15,11 +15,8 @@ func (w *work) warnings(r *Result) []string {
 	top := int(w.plan.Request.Top)
 	l := w.plan.layouts[0]
 	warnings := append([]string{}, w.plan.rules.warnings...)
-	warnings = append(warnings, w.plan.filler.unknown("template", l.ids)...)
-	if w.plan.seen > 0 {
-		warnings = append(warnings, fmt.Sprintf("of the text's %d tokens the model sees the %d around the blanks",
-			len(l.template.IDs), w.plan.seen))
-	}
+	warnings = append(warnings, w.plan.filler.unknown("template", l.question.ids())...)
+	warnings = append(warnings, w.plan.TooLong()...)
 	warnings = append(warnings, w.foreign(l)...)
 	for blank := range l.template.Blanks {
 		warnings = append(warnings, joined(l, blank)...)
@@ -71,9 +68,9 @@ func (w *work) foreign(l *layout) []string {
 	words := 0
 	cut := 0
 	unknown := 0
-	for position, id := range l.ids {
+	for position, id := range l.question.ids() {
 		switch class := w.plan.filler.vocabulary.classes()[id]; {
-		case slices.Contains(l.slots, position):
+		case slices.Contains(l.question.slots, position):
 		case id == w.plan.filler.tokenizer.UnknownID():
 			words++
 			unknown++

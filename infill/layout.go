@@ -1,24 +1,18 @@
 package infill
 
 import (
-	"context"
-	"math"
 	"slices"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
-	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
 
-// layout is a template whose blanks have known lengths: the ids that the model
-// reads, and what the blanks may hold. Slots are numbered as in template.Slots. A
+// layout is a template whose blanks have known lengths: what the model reads, and
+// what the blanks may hold. Slots are numbered as in template.Slots. A
 // state holds a token id or samplers.Open for each slot, [slots].
 type layout struct {
 	template *tokenize.Template
-	ids      []int // what the model reads: [CLS], the context, the text or a window of the text, [SEP]
-	slots    []int // positions of the slots in ids, ascending
+	question question
 	rules    *rules
 	groups   []group
 	// groupOf and pieceOf are the group of each slot, and the slot's place in
@@ -39,7 +33,7 @@ type group struct {
 // newLayout finds what the blanks of a template may hold. It returns an error if
 // a blank may hold nothing, or if not all blanks can be filled together.
 func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
-	l := &layout{template: t, ids: t.IDs, slots: t.Slots, rules: r}
+	l := &layout{template: t, rules: r}
 	first := firstOfName(t.Blanks)
 	place := make([]int, len(t.Blanks)) // the group of each blank
 	for i, b := range t.Blanks {
@@ -69,7 +63,7 @@ func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
 			}
 		}
 	}
-	open := slices.Repeat([]int{samplers.Open}, len(l.slots))
+	open := slices.Repeat([]int{samplers.Open}, len(l.template.Slots))
 	for i, g := range l.groups {
 		if !l.differ(open, append(slices.Clone(g.rivals), i)) {
 			return nil, constrained("blank %d and others of its length have too few words to hold different ones: "+
@@ -178,19 +172,10 @@ func (l *layout) combinations() float64 {
 	return n
 }
 
-// masked returns the ids with the token mask in every slot.
-func (l *layout) masked(mask int) []int {
-	ids := slices.Clone(l.ids)
-	for _, position := range l.slots {
-		ids[position] = mask
-	}
-	return ids
-}
-
 // order returns the slots in the order in which the chain rule takes them,
 // [slots]. Plan.takes has checked the order.
 func (l *layout) order(o Order) []int {
-	order := make([]int, len(l.slots))
+	order := make([]int, len(l.template.Slots))
 	for i := range order {
 		order[i] = i
 	}
@@ -207,17 +192,6 @@ func (l *layout) order(o Order) []int {
 		blanks = append(blanks, order[b.First:b.First+b.Slots]...)
 	}
 	return blanks
-}
-
-// see sets the ids that the model reads: the context, and then the text's
-// tokens at the positions from to to.
-func (l *layout) see(from, to int, context []int) {
-	t := l.template
-	l.ids = slices.Concat(t.IDs[:1], context, t.IDs[from:to+1], t.IDs[len(t.IDs)-1:])
-	l.slots = nil
-	for _, position := range t.Slots {
-		l.slots = append(l.slots, position-from+1+len(context))
-	}
 }
 
 // This file keeps blanks apart that must hold different tokens (the option
@@ -299,113 +273,6 @@ func (l *layout) differ(state []int, groups []int) bool {
 		}
 	}
 	return true
-}
-
-// law gives samplers.Search and samplers.Draw the chain rule's conditionals.
-// Categories are token ids. Probabilities are the model's own over the whole
-// vocabulary: the options narrow the fills, not the law.
-type law struct {
-	model  LanguageModel
-	masked []int // ids with the mask token in every slot
-	slots  []int // positions in ids
-	root   [][]float32
-	rows   *int // counts the rows that went through the model
-	// kept caches the log-probabilities of earlier rows for draws, which may
-	// ask again; it is nil for a search.
-	kept *simplelru.LRU[string, []float32]
-}
-
-const (
-	// askedNumbers is the largest number of probabilities that one model call
-	// returns: 32 MiB.
-	askedNumbers = 8 << 20
-	// keptNumbers is the largest number of probabilities in law.kept: 64 MiB.
-	keptNumbers = 16 << 20
-)
-
-var _ samplers.PartialTarget = (*law)(nil)
-
-// laws returns the law by the chain rule for each layout. All combinations of
-// lengths have the same weight, also those without a fill.
-func (w *work) laws(o Order) []samplers.Law {
-	var laws []samplers.Law
-	mask := w.plan.filler.tokenizer.MaskID()
-	for i, l := range w.plan.layouts {
-		target := &law{model: w.model, masked: l.masked(mask), slots: l.slots, root: w.roots[i], rows: &w.rows}
-		laws = append(laws, samplers.Law{Target: target, Order: l.order(o), Choices: l.choices,
-			LogWeight: -math.Log(float64(w.plan.lengths))})
-	}
-	return laws
-}
-
-// PartialConditionals implements samplers.PartialTarget.
-func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
-	take func(i int, logp []float32)) error {
-	var rows []lm.Row
-	var takers [][]int // for each row, the indices in asked that wait for it
-	var keys []string
-	own := map[string]int{} // the row of each key
-	for i, a := range asked {
-		ids := slices.Clone(l.masked)
-		filled := false
-		for slot, token := range a.State {
-			if token != samplers.Open {
-				ids[l.slots[slot]] = token
-				filled = true
-			}
-		}
-		if !filled {
-			take(i, l.root[a.Slot])
-			continue
-		}
-		key := ""
-		if l.kept != nil {
-			key = stateKey(a.State, a.Slot)
-			logp, ok := l.kept.Get(key)
-			if ok {
-				take(i, logp)
-				continue
-			}
-			row, asked := own[key]
-			if asked {
-				takers[row] = append(takers[row], i)
-				continue
-			}
-			own[key] = len(rows)
-		}
-		rows = append(rows, lm.Row{IDs: ids, Position: l.slots[a.Slot]})
-		takers = append(takers, []int{i})
-		keys = append(keys, key)
-	}
-	step := max(1, askedNumbers/len(l.root[0]))
-	for first := 0; first < len(rows); first += step {
-		last := min(first+step, len(rows))
-		found, err := l.model.LogProbabilities(ctx, rows[first:last])
-		if err != nil {
-			return err
-		}
-		*l.rows += len(found)
-		for i, logp := range found {
-			if l.kept != nil {
-				l.kept.Add(keys[first+i], slices.Clone(logp))
-			}
-			for _, taker := range takers[first+i] {
-				take(taker, logp)
-			}
-		}
-	}
-	return nil
-}
-
-// keep makes the law cache its rows in kept from now on.
-func (l *law) keep() {
-	rows := max(1, keptNumbers/len(l.root[0]))
-	l.kept, _ = simplelru.NewLRU[string, []float32](rows, nil) // of 1 row or more it cannot fail
-}
-
-// stateKey returns the key in law.kept for a slot and a state.
-func stateKey(state []int, slot int) string {
-	return string(samplers.AppendKey(samplers.AppendKey(nil, state...), slot))
 }
 
 // takes returns an *OptionError if an order of the chain rule does not name the

@@ -19,23 +19,23 @@ type counting struct {
 	most int
 }
 
-func (m *counting) LogProbabilities(_ context.Context, rows []lm.Row) ([][]float32, error) {
+func (m *counting) LogProbabilities(_ context.Context, rows []lm.Row) ([][][]float32, error) {
 	m.most = max(m.most, len(rows))
-	return slices.Repeat([][]float32{m.row}, len(rows)), nil
+	return slices.Repeat([][][]float32{{m.row}}, len(rows)), nil
 }
 
 // However many conditionals are asked for, few are made at once: each is a
 // number for every token.
 func TestFewRowsAtOnce(t *testing.T) {
-	model := &counting{row: make([]float32, askedNumbers/50)}
-	l := &law{model: model, masked: []int{4, 4}, slots: []int{0, 1}, root: [][]float32{model.row, model.row},
-		rows: new(int)}
+	model := &counting{row: make([]float32, AskedBytes/4/50)}
+	l := &law{asker: &asker{model: model, vocabulary: len(model.row)}, root: [][]float32{model.row, model.row},
+		question: question{text: []int{2, 4, 4, 3}, from: 1, to: 2, slots: []int{1, 2}, mask: 4}}
 	heard := 0
 	err := l.PartialConditionals(t.Context(),
 		slices.Repeat([]samplers.Partial{{State: []int{6, samplers.Open}, Slot: 1}}, 120),
 		func(int, []float32) { heard++ })
-	if err != nil || heard != 120 || *l.rows != 120 || model.most != 50 {
-		t.Errorf("%d of 120 heard, %d rows, %d at once, error %v", heard, *l.rows, model.most, err)
+	if err != nil || heard != 120 || l.asker.rows != 120 || model.most != 50 {
+		t.Errorf("%d of 120 heard, %d rows, %d at once, error %v", heard, l.asker.rows, model.most, err)
 	}
 }
 

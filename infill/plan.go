@@ -21,6 +21,7 @@ type Plan struct {
 	lengths int                // the number of combinations of lengths, each as likely
 	seen    int                // the number of tokens of a too long text that the model sees; 0 if it sees all
 	rules   *rules
+	context []int // tokens in front of the text
 }
 
 // Plan checks and prepares a request without running the model. It returns an
@@ -42,7 +43,7 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	context, err := f.context(string(r.Context))
+	p.context, err = f.context(string(r.Context))
 	if err != nil {
 		return nil, err
 	}
@@ -50,26 +51,19 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	spelling := tokenize.Spelling{KeepCase: r.Fit.Case == CaseKeep, Written: p.rules.spelled, Originals: r.Originals}
 	var first error // of a combination of lengths that has no fill
 	for _, t := range templates {
-		if r.Fit.Fill == FillWords {
-			t = t.Joined()
-		}
-		t.Spelling = spelling
+		t = p.spelled(t)
 		l, err := newLayout(t, p.rules)
 		if err != nil {
 			first = cmp.Or(first, err)
 			continue
 		}
-		from, to, err := t.Window(f.maxPositions - 2 - len(context))
+		l.question, err = p.ask(t)
 		if err != nil {
 			return nil, err
 		}
-		l.see(from, to, context)
-		if to-from+3 < len(t.IDs) {
-			p.seen = max(p.seen, len(l.ids))
-		}
+		p.seen = max(p.seen, l.question.seen())
 		p.layouts = append(p.layouts, l)
 	}
 	if len(p.layouts) == 0 {
@@ -77,6 +71,40 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	}
 	p.lengths = len(templates)
 	return p, r.Method.fits(p)
+}
+
+// spelled returns a template as its fills are written.
+func (p *Plan) spelled(t *tokenize.Template) *tokenize.Template {
+	fit := p.Request.Fit
+	if fit.Fill == FillWords {
+		t = t.Joined()
+	}
+	t.Spelling = tokenize.Spelling{KeepCase: fit.Case == CaseKeep, Written: p.rules.spelled,
+		Originals: p.Request.Originals}
+	return t
+}
+
+// ask makes the question of a template.
+func (p *Plan) ask(t *tokenize.Template) (question, error) {
+	q, ok := p.filler.newQuestion(t.IDs, t.Offsets, t.Slots, p.context)
+	if !ok {
+		return question{}, t.Apart(p.filler.room(p.context))
+	}
+	return q, nil
+}
+
+// question returns what the model reads if the blanks have the given lengths,
+// [blanks].
+func (p *Plan) question(lengths ...int) (question, error) {
+	var each [][]int
+	for _, n := range lengths {
+		each = append(each, []int{n})
+	}
+	templates, err := p.typed.Expand(each)
+	if err != nil {
+		return question{}, err
+	}
+	return p.ask(p.spelled(templates[0]))
 }
 
 // context returns the tokens of the option context, or nil if the option is "".
@@ -95,9 +123,11 @@ func (f *Filler) context(text string) ([]int, error) {
 	return ids, nil
 }
 
-// Whole reports whether the model sees the whole text, and not only a window
-// around the blanks.
-func (p *Plan) Whole() bool { return p.seen == 0 }
+// TooLong returns the warning that the model reads only a window of the text, or nil
+// if it reads the whole text.
+func (p *Plan) TooLong() []string {
+	return tooLong(len(p.layouts[0].template.IDs), p.seen, "the blanks")
+}
 
 // Template returns the template with each blank at its shortest.
 func (p *Plan) Template() *tokenize.Template { return p.typed }
@@ -105,7 +135,7 @@ func (p *Plan) Template() *tokenize.Template { return p.typed }
 // Slots returns the number of slots of all blanks together, at their longest.
 func (p *Plan) Slots() (slots int) {
 	for _, l := range p.layouts {
-		slots = max(slots, len(l.slots))
+		slots = max(slots, len(l.question.slots))
 	}
 	return slots
 }
@@ -120,7 +150,7 @@ func (p *Plan) Cost() (rows int, bytes float64) { return p.Request.Method.cost(p
 func (p *Plan) Effort() (likely, most float64) {
 	tokens := 0
 	for _, l := range p.layouts {
-		tokens = max(tokens, len(l.ids))
+		tokens = max(tokens, l.question.size())
 	}
 	rows, _ := p.Cost()
 	return float64(tokens) * float64(p.Request.Method.likely(p, rows)), float64(tokens) * float64(rows)
@@ -139,16 +169,15 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 	w := &work{plan: p, began: time.Now(), observe: observe}
 	ctx = oneCaller(ctx, p.Request.Method)
 	var err error
-	w.model, err = p.filler.open(ctx)
+	w.asker, err = p.filler.asker(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range p.layouts {
-		logp, err := w.model.MaskedLogProbabilities(ctx, l.ids, l.slots)
+		logp, err := w.asker.root(ctx, l.question)
 		if err != nil {
 			return nil, cancelled(ctx, err)
 		}
-		w.rows++
 		w.roots = append(w.roots, logp)
 	}
 	a, err := p.Request.Method.solve(ctx, w)
@@ -214,10 +243,9 @@ var _, _, _ Method = Search{}, Draws{}, Chains{}
 // work holds a plan while a method works on it.
 type work struct {
 	plan    *Plan
-	model   LanguageModel
+	asker   *asker
 	began   time.Time
 	observe func(Progress)
-	rows    int           // model rows so far, without those of the answer
 	roots   [][][]float32 // log-probabilities of each layout with all slots masked, [layouts][slots][vocabulary]
 }
 

@@ -249,8 +249,8 @@ func TestWholeText(t *testing.T) {
 		whole bool
 	}{{model.Limit - 3, true}, {model.Limit - 2, false}} {
 		plan, err := f.Plan(Request{Template: strings.Repeat("cat ", test.words) + "[MASK]"})
-		if err != nil || plan.Whole() != test.whole {
-			t.Errorf("%d words in %d positions: whole %v, error %v", test.words, model.Limit, plan.Whole(), err)
+		if err != nil || (plan.TooLong() == nil) != test.whole {
+			t.Errorf("%d words in %d positions: %q, error %v", test.words, model.Limit, plan.TooLong(), err)
 		}
 	}
 }

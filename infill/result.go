@@ -225,7 +225,7 @@ type answer struct {
 	warnings []string
 	chains   *ChainStats // nil unless a sampler ran
 	series   [][]float64 // U of the draws, [chains][draws]
-	rows     int64       // model rows beside those in work.rows
+	rows     int64       // model rows beside those in asker.rows
 }
 
 // found is a fill as a method found it.
@@ -254,7 +254,7 @@ func (w *work) result(a *answer) *Result {
 		Fills: []Fill{},
 		Alone: w.alone(), Entropy: w.entropies(), Warnings: []string{}, Draws: a.series,
 		Stats: Stats{Slots: p.Slots(), Lengths: several(p.lengths), Draws: a.draws, DistinctFills: a.distinct,
-			ModelRows: int64(w.rows) + a.rows, Seconds: time.Since(w.began).Seconds(), Seen: p.seen,
+			ModelRows: int64(w.asker.rows) + a.rows, Seconds: time.Since(w.began).Seconds(), Seen: p.seen,
 			Chains: a.chains}}
 	r.Stats.Device = r.Model.Device
 	for _, b := range p.typed.Blanks {
@@ -336,19 +336,25 @@ func (w *work) alone() [][]Value {
 		if b.Slots > 1 {
 			continue
 		}
-		logp := w.roots[0][b.First]
-		for _, token := range samplers.Likeliest(l.alone(b.First), logp, 4*most) {
-			if len(list[blank]) == most {
-				break
-			}
-			text := w.plan.with(b.First, token).Fills[blank]
-			same := func(v Value) bool { return v.Text == text }
-			if !slices.ContainsFunc(list[blank], same) {
-				list[blank] = append(list[blank], Value{text, token, math.Exp(float64(logp[token]))})
+		for _, v := range l.values(b.First, l.alone(b.First), w.roots[0][b.First], 4*most) {
+			same := func(other Value) bool { return other.Text == v.Text }
+			if len(list[blank]) < most && !slices.ContainsFunc(list[blank], same) {
+				list[blank] = append(list[blank], v)
 			}
 		}
 	}
 	return list
+}
+
+// values returns those of tokens, ascending, that are likeliest in a slot, top at
+// most, the likeliest first. logp is the slot's, [vocabulary].
+func (l *layout) values(slot int, tokens []int, logp []float32, top int) []Value {
+	values := []Value{}
+	blank := l.blankOf(slot)
+	for _, token := range samplers.Likeliest(tokens, logp, top) {
+		values = append(values, Value{l.with(slot, token).Fills[blank], token, math.Exp(float64(logp[token]))})
+	}
+	return values
 }
 
 // entropies makes Result.Entropy.
@@ -392,21 +398,21 @@ var roots = func() (list [64]float64) {
 	return list
 }()
 
-// with returns the text of a plan's shortest layout with one slot filled. The
-// other slots hold the mask, whose text never makes a blank begin a sentence.
-func (p *Plan) with(slot, token int) tokenize.Filled {
-	l := p.layouts[0]
-	state := slices.Repeat([]int{p.filler.tokenizer.MaskID()}, len(l.slots))
+// with returns the template with one slot filled. The other blanks stay as typed.
+func (l *layout) with(slot, token int) tokenize.Filled {
+	state := slices.Repeat([]int{samplers.Open}, len(l.template.Slots))
 	state[slot] = token
 	return l.template.Fill(state)
 }
 
-// A SlotValue is a token that a slot may hold by itself.
-type SlotValue struct {
-	TokenID     int
-	Probability float64
-	Text        string // the template with the token, and the mask in all other slots
+// blankOf returns the number of the blank, from 0, that has a slot.
+func (l *layout) blankOf(slot int) int {
+	return slices.IndexFunc(l.template.Blanks, func(b tokenize.Blank) bool { return slot < b.First+b.Slots })
 }
+
+// Written returns the template, with its blanks at their shortest, with a token in
+// one slot. The other blanks stay as typed.
+func (p *Plan) Written(slot, token int) string { return p.layouts[0].with(slot, token).Text }
 
 // Alone returns, for each slot, the likeliest tokens that it may take while all
 // blanks are masked, top at most, the likeliest first, [slots][values]. Tokens that
@@ -414,22 +420,19 @@ type SlotValue struct {
 // rated; they are ascending. A blank without limits takes every token under
 // FillAny, special ones included, as in the pipelines of others. Alone runs one
 // row.
-func (p *Plan) Alone(ctx context.Context, top int, targets []int) ([][]SlotValue, error) {
-	model, err := p.filler.open(ctx)
+func (p *Plan) Alone(ctx context.Context, top int, targets []int) ([][]Value, error) {
+	asker, err := p.filler.asker(ctx)
 	if err != nil {
 		return nil, err
 	}
 	l := p.layouts[0]
-	logp, err := model.MaskedLogProbabilities(ctx, l.ids, l.slots)
+	root, err := asker.root(ctx, l.question)
 	if err != nil {
 		return nil, cancelled(ctx, err)
 	}
-	list := make([][]SlotValue, len(l.slots))
-	for slot, row := range logp {
-		list[slot] = []SlotValue{}
-		for _, token := range samplers.Likeliest(l.rated(slot, targets), row, top) {
-			list[slot] = append(list[slot], SlotValue{token, math.Exp(float64(row[token])), p.with(slot, token).Text})
-		}
+	list := make([][]Value, len(root))
+	for slot, logp := range root {
+		list[slot] = l.values(slot, l.rated(slot, targets), logp, top)
 	}
 	return list, nil
 }
@@ -455,7 +458,7 @@ func (l *layout) rated(slot int, targets []int) []int {
 // alone returns the tokens, ascending, that a slot may take while all other slots
 // are open.
 func (l *layout) alone(slot int) []int {
-	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.slots)), slot)
+	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.template.Slots)), slot)
 }
 
 // limitless reports whether no rule limits what a slot may take.

@@ -6,22 +6,29 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
-	"infill/lm"
 	"infill/tokenize"
 )
 
-// ScoreMethod says which tokens are masked together with a piece when a text is scored.
+// ScoreMethod says which tokens are masked together when a text is scored.
 type ScoreMethod string
 
 const (
-	// WordScore masks a piece together with the pieces to its right in
-	// the same word, so that they do not betray a long word (Kauf and
-	// Ivanova, ACL 2023).
+	// WordScore scores each word as a blank that holds the word: a token is
+	// masked together with those on its right in its word ([tokenize.Parts]).
 	WordScore ScoreMethod = "l2r"
-	// PieceScore masks one piece at a time (Salazar et al., ACL 2020).
+	// TokenizerWordScore does the same with the words of the tokenizer, in which
+	// a hyphen and an apostrophe are words of their own (Kauf and Ivanova, ACL 2023).
+	TokenizerWordScore ScoreMethod = "within_word_l2r"
+	// PieceScore masks one token at a time (Salazar et al., ACL 2020).
 	PieceScore ScoreMethod = "original"
 )
+
+// ScoreMethods returns all methods.
+func ScoreMethods() []ScoreMethod { return []ScoreMethod{WordScore, TokenizerWordScore, PieceScore} }
 
 // ScoreRequest is a text to score. Its zero values are the defaults.
 type ScoreRequest struct {
@@ -45,9 +52,9 @@ type Score struct {
 	PseudoPerplexity float64 `json:"pseudo_perplexity"`
 	Model            Model   `json:"model"`
 	Signature        string  `json:"signature"`
-	// Windows is the number of overlapping parts in which the model read a text
-	// that is too long for it; 0 if the model read the text at once.
-	Windows  int      `json:"windows,omitempty"`
+	// Seen is how many tokens around each word the model saw of a text that is
+	// too long for it; 0 if it saw the whole text.
+	Seen     int      `json:"seen,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -61,18 +68,30 @@ type TokenScore struct {
 	Span [2]int `json:"span"`
 }
 
+// ScoredWord is a word of a scored text, or a sign between words.
+type ScoredWord struct {
+	Word string `json:"word"`
+	// Start and End are a range of characters (code points) of the text, from 0.
+	Start  int `json:"start"`
+	End    int `json:"end"`
+	Tokens int `json:"tokens"`
+	// LogLikelihood is the sum over the word's tokens, in nats. Its negative is
+	// the word's surprisal.
+	LogLikelihood float64 `json:"log_likelihood"`
+}
+
 // Score rates a whole text by its pseudo-log-likelihood,
 //
-//	Σ_t log f(w_t | text with w_t masked, and by WordScore the rest of its word)
+//	Σ_t log f(w_t | text with w_t masked, and those that the method masks with it)
 //
 // where f is the model's probability over the whole vocabulary; [CLS], [SEP] and
 // the context are not scored. Errors: *OptionError for the method and the
 // context, *tokenize.InputError for the text.
 func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	method := cmp.Or(r.Method, WordScore)
-	if method != WordScore && method != PieceScore {
+	if !slices.Contains(ScoreMethods(), method) {
 		return nil, &OptionError{Option: "method",
-			Reason: fmt.Sprintf("%q is not one of %s, %s", method, WordScore, PieceScore)}
+			Reason: fmt.Sprintf("%q is not one of %s", method, strings.Trim(fmt.Sprint(ScoreMethods()), "[]"))}
 	}
 	encoding, err := f.Plain(r.Text)
 	if err != nil {
@@ -82,38 +101,50 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := f.open(ctx)
+	asker, err := f.asker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	queries := scoreQueries(encoding, method)
-	long := scored{ids: encoding.IDs, context: before, width: f.maxPositions - 2 - len(before)}
-	logProbs, windows, err := long.score(ctx, model, queries)
+	words := wordsOf(r.Text, encoding)
+	var all []held
+	seen := 0
+	for _, positions := range f.masked(method, encoding, words, f.room(before)) {
+		h := f.held(encoding, positions, before)
+		seen = max(seen, h.question.seen())
+		all = append(all, h)
+	}
+	given, err := asker.given(ctx, all)
 	if err != nil {
 		return nil, cancelled(ctx, err)
 	}
-	score := &Score{Text: r.Text, Context: r.Context, Method: method, Model: f.Model(), Windows: windows,
-		Warnings: f.unknown("text", encoding.IDs)}
+	logProbs := slices.Concat(given...)
+	score := &Score{Text: r.Text, Context: r.Context, Method: method, Model: f.Model(), Seen: seen, Words: words}
+	for i, logProb := range logProbs {
+		at := i + 1 // after [CLS]
+		score.Tokens = append(score.Tokens, TokenScore{Token: encoding.Tokens[at], ID: encoding.IDs[at],
+			LogProb: logProb, Span: encoding.Offsets[at]})
+		score.LogLikelihood += logProb
+	}
+	rest := logProbs
+	for i := range words {
+		for _, logProb := range rest[:words[i].Tokens] {
+			words[i].LogLikelihood += logProb
+		}
+		rest = rest[words[i].Tokens:]
+	}
+	score.PseudoPerplexity = math.Exp(-score.LogLikelihood / float64(len(logProbs)))
+	score.Warnings = append(f.unknown("text", encoding.IDs), tooLong(len(encoding.IDs), seen, "each word")...)
 	blanks := tokenize.BlankSpans(r.Text, "")
 	if len(blanks) > 0 { // Plain refuses [MASK]; other blanks may be signs of the text
 		first := r.Text[blanks[0][0]:blanks[0][1]]
 		score.Warnings = append(score.Warnings,
 			fmt.Sprintf("%q is scored as it stands: write the word that belongs there", first))
 	}
-	for i, q := range queries {
-		score.Tokens = append(score.Tokens, TokenScore{
-			Token: encoding.Tokens[q.Position], ID: encoding.IDs[q.Position], LogProb: logProbs[i],
-			Span: encoding.Offsets[q.Position],
-		})
-		score.LogLikelihood += logProbs[i]
-	}
-	score.Words = words(r.Text, score.Tokens)
-	score.PseudoPerplexity = math.Exp(-score.LogLikelihood / float64(len(queries)))
 	var s signature
 	s.add("method", string(method))
 	s.context(r.Context, score.Model)
-	if windows > 0 {
-		s.add("windows", fmt.Sprintf("%d/%d", f.maxPositions, long.width/2))
+	if seen > 0 {
+		s.add("seen", strconv.Itoa(seen))
 	}
 	s.model(score.Model)
 	score.Signature = s.String()
@@ -126,84 +157,74 @@ func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
 	return f.tokenizer.Plain(text)
 }
 
-// scored is a text that is scored, perhaps in windows. The context stands in
-// front of each.
-type scored struct {
-	ids     []int // [CLS], the text, [SEP]
-	context []int // tokens of the context with the separator after it
-	width   int   // largest number of the text's tokens in a window
-}
-
-// score rates the queries of a text. The model reads a text that is too
-// long for it in windows, each of which begins half a window after the window
-// before. Each token is rated in the window whose middle is nearest. windows is
-// the number of windows, or 0 if the text fits.
-func (s scored) score(ctx context.Context, model LanguageModel, queries []lm.Query) (logProbs []float64,
-	windows int, err error) {
-	last := len(s.ids) - 2 - s.width
-	if last <= 0 {
-		logProbs, err = s.window(ctx, model, 0, len(s.ids)-2, queries)
-		return logProbs, 0, err
-	}
-	stride := max(1, s.width/2)
-	for at := 0; at < len(queries); windows++ {
-		start := windowOf(queries[at].Position, stride, last)
-		end := at
-		for end < len(queries) && windowOf(queries[end].Position, stride, last) == start {
-			end++
-		}
-		rated, err := s.window(ctx, model, start, s.width, queries[at:end])
-		if err != nil {
-			return nil, 0, err
-		}
-		logProbs = append(logProbs, rated...)
-		at = end
-	}
-	return logProbs, windows, nil
-}
-
-// window rates queries in the window of width tokens that begins after start
-// tokens of the text.
-func (s scored) window(ctx context.Context, model LanguageModel, start, width int, queries []lm.Query) ([]float64,
-	error) {
-	ids := slices.Concat(s.ids[:1], s.context, s.ids[start+1:start+1+width], s.ids[len(s.ids)-1:])
-	moved := len(s.context) - start
-	var own []lm.Query
-	for _, q := range queries {
-		query := lm.Query{Position: q.Position + moved}
-		for _, p := range q.Masked {
-			// A word with more pieces than a quarter of a window can end outside
-			// its window.
-			if p-start <= width {
-				query.Masked = append(query.Masked, p+moved)
+// masked returns the positions of the tokens of a text, in sets that a method masks
+// together. A word without room in a window has sets of its parts.
+func (f *Filler) masked(method ScoreMethod, e *tokenize.Encoding, words []ScoredWord, room int) [][]int {
+	var sizes []int
+	switch method {
+	case PieceScore:
+		sizes = slices.Repeat([]int{1}, len(e.IDs)-2)
+	case TokenizerWordScore:
+		for position := 1; position < len(e.IDs)-1; position++ {
+			if e.Words[position] != e.Words[position-1] {
+				sizes = append(sizes, 0)
 			}
+			sizes[len(sizes)-1]++
 		}
-		own = append(own, query)
+	default:
+		for _, w := range words {
+			sizes = append(sizes, w.Tokens)
+		}
 	}
-	return model.Score(ctx, ids, own)
+	var sets [][]int
+	next := 1 // after [CLS]
+	for _, size := range sizes {
+		var set []int
+		for range size {
+			set = append(set, next)
+			next++
+		}
+		sets = slices.AppendSeq(sets, slices.Chunk(set, room))
+	}
+	return sets
 }
 
-// windowOf returns the start of the window for a token's position: a multiple
-// of stride, at most last.
-func windowOf(position, stride, last int) int {
-	return min(max(0, position-1-stride/2)/stride*stride, last)
+// held makes the question of a text with the tokens at some positions as its answer.
+// They have room in a window.
+func (f *Filler) held(e *tokenize.Encoding, positions, context []int) held {
+	q, _ := f.newQuestion(e.IDs, e.Offsets, positions, context)
+	first := positions[0]
+	return held{question: q, tokens: e.IDs[first : first+len(positions)]}
 }
 
-// scoreQueries returns a query for every token of a text except [CLS] and
-// [SEP], in order.
-func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
-	var queries []lm.Query
-	for position, word := range encoding.Words {
-		if word < 0 {
-			continue
+// wordsOf returns the words of a text and the signs between them, see
+// [tokenize.Parts], with the number of their tokens. Each token is in one of them.
+// Parts without a token are left out, and parts that share a token are one.
+func wordsOf(text string, e *tokenize.Encoding) []ScoredWord {
+	parts := tokenize.Parts(text)
+	words := []ScoredWord{}
+	var spans [][2]int // of words, in bytes
+	next := 0
+	for _, at := range e.Offsets[1 : len(e.Offsets)-1] {
+		for next < len(parts)-1 && parts[next].End <= at[0] {
+			next++
 		}
-		masked := []int{position}
-		if method == WordScore {
-			for next := position + 1; encoding.Words[next] == word; next++ {
-				masked = append(masked, next)
-			}
+		start, end := min(parts[next].Start, at[0]), max(parts[next].End, at[1])
+		last := len(spans) - 1
+		if last < 0 || start >= spans[last][1] {
+			spans = append(spans, [2]int{start, end})
+			words = append(words, ScoredWord{})
+			last++
 		}
-		queries = append(queries, lm.Query{Position: position, Masked: masked})
+		spans[last][1] = max(spans[last][1], end)
+		words[last].Tokens++
 	}
-	return queries
+	end, runes := 0, 0
+	for i, span := range spans {
+		words[i].Word = text[span[0]:span[1]]
+		words[i].Start = runes + utf8.RuneCountInString(text[end:span[0]])
+		words[i].End = words[i].Start + utf8.RuneCountInString(words[i].Word)
+		end, runes = span[1], words[i].End
+	}
+	return words
 }

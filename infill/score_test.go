@@ -1,8 +1,8 @@
 package infill
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -18,26 +18,33 @@ import (
 // "the cat was unseen." is [CLS] the cat [UNK] un ##seen . [SEP]
 func TestScore(t *testing.T) {
 	const text = "The cat was unseen."
+	ids := []int{2, 6, 7, 1, 14, 15, 17, 3}
 	tests := []struct {
 		method ScoreMethod
-		want   []lm.Query
+		masked [][]int // positions, of each row; the first is asked for
 	}{
-		{"original", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}},
-			{Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4}}, {Position: 5, Masked: []int{5}},
-			{Position: 6, Masked: []int{6}}}},
-		{"l2r", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}},
-			{Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4, 5}}, {Position: 5, Masked: []int{5}},
-			{Position: 6, Masked: []int{6}}}},
+		{"original", [][]int{{1}, {2}, {3}, {4}, {5}, {6}}},
+		{"l2r", [][]int{{1}, {2}, {3}, {4, 5}, {5}, {6}}},
+		{"within_word_l2r", [][]int{{1}, {2}, {3}, {4, 5}, {5}, {6}}},
 	}
 	for _, test := range tests {
 		t.Run(string(test.method), func(t *testing.T) {
-			f, model := newFake(t)
+			model := &listener{Model: newModel(32, 1)}
+			f := New(model, newTokenizer(t))
 			score, err := f.Score(t.Context(), ScoreRequest{Text: text, Method: test.method})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, *model.Scored.Load()); diff != "" {
-				t.Errorf("queries: %s", diff)
+			var want []lm.Row
+			for _, masked := range test.masked {
+				row := lm.Row{IDs: slices.Clone(ids), Positions: masked[:1], Targets: []int{ids[masked[0]]}}
+				for _, at := range masked {
+					row.IDs[at] = lmtest.Mask
+				}
+				want = append(want, row)
+			}
+			if diff := cmp.Diff(want, model.rows); diff != "" {
+				t.Errorf("rows: %s", diff)
 			}
 			sum := 0.0
 			var tokens []string
@@ -53,10 +60,10 @@ func TestScore(t *testing.T) {
 				t.Errorf("log-likelihood %v, pseudo-perplexity %v, sum %v", score.LogLikelihood, score.PseudoPerplexity,
 					sum)
 			}
-			want := "method:" + string(test.method) + "|model:fake@0123456789ab|tokenizer:" +
+			signed := "method:" + string(test.method) + "|model:fake@0123456789ab|tokenizer:" +
 				f.tokenizer.SHA256()[:12] + "|onnxruntime:1.2.3|device:cpu|version:" + Version()
-			if score.Signature != want {
-				t.Errorf("signature %q, want %q", score.Signature, want)
+			if score.Signature != signed {
+				t.Errorf("signature %q, want %q", score.Signature, signed)
 			}
 		})
 	}
@@ -84,57 +91,69 @@ func TestScoreErrors(t *testing.T) {
 	}
 }
 
-// scorer notes every query of a model.
-type scorer struct {
-	*lmtest.Model
-	queries []lm.Query
-}
-
-func (m *scorer) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
-	m.queries = append(m.queries, queries...)
-	return m.Model.Score(ctx, ids, queries)
-}
-
-// TestWindowEdge: a word is masked with all of its pieces that its window has,
-// up to the last token of the window, and not beyond.
-func TestWindowEdge(t *testing.T) {
-	for _, pieces := range []int{4, 5, 6} {
-		m := &scorer{Model: newModel(16, 1)} // windows of 14 tokens
+// TestScoreWindows: of a text that is too long the model reads a window around each
+// word, in which a word of several pieces is whole. A word without room in a window is
+// read in parts.
+func TestScoreWindows(t *testing.T) {
+	for _, pieces := range []int{1, 5, 14, 15, 24} {
+		m := &listener{Model: newModel(16, 1)} // windows of 14 tokens
 		text := strings.Repeat("cat ", 9) + "un" + strings.Repeat("seen", pieces-1) + strings.Repeat(" dog", 12)
 		score, err := New(m, newTokenizer(t)).Score(t.Context(), ScoreRequest{Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []int{10, 11, 12, 13, 14}[:min(pieces, 5)]
-		first := m.queries[9] // of the word's first piece, at position 10 of the first window
-		if score.Windows < 2 || len(m.queries) != 21+pieces || first.Position != 10 ||
-			!slices.Equal(first.Masked, want) {
-			t.Errorf("%d pieces in %d windows: %d queries, masked are %v, want %v", pieces, score.Windows,
-				len(m.queries), first.Masked, want)
+		if score.Seen != 16 || len(m.rows) != 21+pieces || !strings.Contains(score.Signature, "|seen:16|") ||
+			!strings.Contains(strings.Join(score.Warnings, "\n"), fmt.Sprintf(
+				"of the text's %d tokens the model sees the 16 around each word", 23+pieces)) {
+			t.Errorf("%d pieces: %d seen, %d rows, %q, warnings %q", pieces, score.Seen, len(m.rows), score.Signature,
+				score.Warnings)
+		}
+		for i, row := range m.rows {
+			masks := 1
+			if piece := i - 9; piece >= 0 && piece < pieces {
+				masks = min(pieces-piece, 14-piece%14)
+			}
+			if got := count(row.IDs, lmtest.Mask); got != masks || len(row.IDs) > 16 {
+				t.Errorf("%d pieces: row %d has %d masks, want %d: %v", pieces, i, got, masks, row.IDs)
+			}
 		}
 	}
+}
+
+func count(ids []int, id int) (n int) {
+	for _, other := range ids {
+		if other == id {
+			n++
+		}
+	}
+	return n
 }
 
 // TestScoreValues: each token has the model's number for it, with the rest of
 // its word masked, in a text that fits, in windows, and behind a context.
 func TestScoreValues(t *testing.T) {
 	const short = "the cat sat on the rug . unseen dog ran"
-	for _, r := range []ScoreRequest{{Text: short}, {Text: short + " " + short + " " + short},
+	for _, r := range []ScoreRequest{{Text: short}, {Text: short + " " + short + " " + short + " " + short},
 		{Text: short + " " + short, Context: "the dog"}, {Text: short, Method: PieceScore}} {
-		f, _ := newFake(t)
+		f, model := newFake(t)
 		score, err := f.Score(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if windows := score.Windows > 0; windows != (len(r.Text) > len(short)) {
-			t.Errorf("%+v: %d windows", r, score.Windows)
+		ids := []int{3} // before the first token: [CLS] has another bond
+		if r.Context == "" {
+			ids[0] = 2
 		}
 		for _, token := range score.Tokens {
-			masked := 1.0
+			ids = append(ids, token.ID)
+		}
+		ids = append(ids, 3)
+		for i, token := range score.Tokens {
+			masked := []int{i + 1}
 			if token.Token == "un" && r.Method != PieceScore {
-				masked = 2
+				masked = append(masked, i+2)
 			}
-			if want := -float64(token.ID) - masked/8; token.LogProb != want { // see lmtest.Model.Score
+			if want := float64(expected(t, model, ids, masked...)[0][token.ID]); token.LogProb != want {
 				t.Errorf("%+v: %s has %v, want %v", r, token.Token, token.LogProb, want)
 			}
 		}

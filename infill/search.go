@@ -85,9 +85,9 @@ func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 	all := w.combinations()
 	top := int(w.plan.Request.Top)
 	wanted := max(top, all)
-	room := func() int { return s.Budget.room(w.rows, w.began) }
+	room := func() int { return s.Budget.room(w.asker.rows, w.began) }
 	tell := func() {
-		progress := Progress{Step: int(100 * s.Budget.share(w.rows, w.began)), Steps: 100,
+		progress := Progress{Step: int(100 * s.Budget.share(w.asker.rows, w.began)), Steps: 100,
 			Pieces: w.plan.layouts[0].pieces()}
 		if search.Len() > 0 {
 			progress.result = func() *Result { return w.result(w.found(search, all)) }
@@ -119,7 +119,7 @@ func (s Search) none(w *work, search *samplers.Search) error {
 		return errNoFill
 	}
 	return constrained("no fill that the constraints allow was found in %d model rows: loosen them, or give more with "+
-		"--budget", w.rows)
+		"--budget", w.asker.rows)
 }
 
 // combinations returns the number of fills of the lists, or 0 if a blank has no

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"infill/lm"
 	"infill/lm/lmtest"
 )
 
@@ -28,16 +27,10 @@ func lawOf(t *testing.T, model *lmtest.Model, ids, slots []int, tokens [2]int) (
 	ask := func(first, then int) float64 {
 		masked := slices.Clone(ids)
 		masked[slots[0]], masked[slots[1]] = 4, 4
-		p, err := model.MaskedLogProbabilities(t.Context(), masked, slots)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := expected(t, model, masked, slots...)
 		filled := slices.Clone(masked)
 		filled[slots[first]] = tokens[first]
-		q, err := model.LogProbabilities(t.Context(), []lm.Row{{IDs: filled, Position: slots[then]}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := expected(t, model, filled, slots[then])
 		return math.Exp(float64(p[first][tokens[first]]) + float64(q[0][tokens[then]]))
 	}
 	return ask(0, 1), ask(1, 0)
@@ -453,6 +446,7 @@ func TestFewDraws(t *testing.T) {
 		t.Error(err)
 	}
 	// At a low temperature the likeliest allowed word comes.
+	model.Bond = 0
 	cold := asked{}
 	cold.Samples, cold.Temperature, cold.Top = 50, 0.01, 3
 	got := fill(t, f, "the [MASK] sat", cold)
@@ -504,10 +498,7 @@ func TestWarmDraws(t *testing.T) {
 		}
 		return p
 	}
-	root, err := model.MaskedLogProbabilities(t.Context(), masked, template.Slots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := expected(t, model, masked, template.Slots...)
 	law, held := map[[2]int]float64{}, 0.0
 	first := power(root[0])
 	ids := map[string]int{}
@@ -517,10 +508,7 @@ func TestWarmDraws(t *testing.T) {
 	for _, a := range words {
 		filled := slices.Clone(masked)
 		filled[template.Slots[0]] = ids[a]
-		row, err := model.LogProbabilities(t.Context(), []lm.Row{{IDs: filled, Position: template.Slots[1]}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		row := expected(t, model, filled, template.Slots[1])
 		second := power(row[0])
 		for _, b := range words {
 			p := first[ids[a]] * second[ids[b]]
@@ -543,7 +531,7 @@ func TestWarmDraws(t *testing.T) {
 // passes its budget by more than the rows of one fill, and none lacks a fill.
 func TestConstrainedSearch(t *testing.T) {
 	f, model := newFake(t)
-	model.Bond, model.Text = 2, true
+	model.Bond = 2
 	piece := func(w string) bool { return strings.HasPrefix(w, "##") }
 	word := func(w string) bool { return w != "." && !piece(w) }
 	for name, c := range map[string]struct {
@@ -643,10 +631,7 @@ func chainLaw(t *testing.T, f *Filler, model *lmtest.Model, text string, order O
 			if order == "r2l" {
 				slot = n - 1 - step
 			}
-			row, err := model.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Position: template.Slots[slot]}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			row := expected(t, model, ids, template.Slots[slot])
 			sum += float64(row[0][tokens[slot]])
 			ids[template.Slots[slot]] = tokens[slot]
 		}

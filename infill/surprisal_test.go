@@ -3,6 +3,7 @@ package infill
 import (
 	"math"
 	"os"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -51,18 +52,18 @@ func TestWords(t *testing.T) {
 // windows. TestSurprisal of cmd/infill compares the numbers.
 func TestScoreContext(t *testing.T) {
 	long := "the dog ran on the rug . the cat sat on the mat . the dog ran . the "
-	m := &scorer{Model: newModel(20, 1)}
+	m := &listener{Model: newModel(20, 1)}
 	f := New(m, newTokenizer(t))
 	score, err := f.Score(t.Context(), ScoreRequest{Text: long + long, Context: "the dog ran ."})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if score.Windows < 4 || m.queries[0].Position != 6 {
-		t.Errorf("%d windows, the first token stands at %d", score.Windows, m.queries[0].Position)
+	if score.Seen != 20 || m.rows[0].Positions[0] != 6 || len(m.rows) != len(score.Tokens) {
+		t.Errorf("%d tokens seen, %d rows, the first token stands at %d", score.Seen, len(m.rows), m.rows[0].Positions[0])
 	}
-	for _, q := range m.queries {
-		if q.Position < 6 || q.Position > 18 {
-			t.Errorf("a query at %d, within the context or behind the window", q.Position)
+	for _, row := range m.rows {
+		if at := row.Positions[0]; !slices.Equal(row.IDs[:6], []int{2, 6, 8, 10, 17, 3}) || at < 6 || at > 18 {
+			t.Errorf("a row at %d of %v", at, row.IDs)
 		}
 	}
 	_, err = f.Score(t.Context(), ScoreRequest{Text: "the cat", Context: long})

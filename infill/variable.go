@@ -62,7 +62,7 @@ func (v *variable) logWeights(logp [][]float32) []float64 {
 // list keeps its likeliest tokens, candidates in number; with 0 it keeps all.
 func (l *layout) variables(logp [][]float32, candidates int) []variable {
 	var list []variable
-	for slot := range l.slots {
+	for slot := range l.question.slots {
 		g := &l.groups[l.groupOf[slot]]
 		piece := l.pieceOf[slot]
 		tie := l.tie(slot)
@@ -165,13 +165,13 @@ func (c Chains) fits(p *Plan) error {
 
 // newTarget returns the target distribution over the variables of a layout.
 func newTarget(model LanguageModel, l *layout, list []variable, o lm.TargetOptions) (lm.Target, error) {
-	o.Support = make([][]int, len(l.slots))
+	o.Support = make([][]int, len(l.question.slots))
 	for n := range list {
 		for i, slot := range list[n].slots {
 			o.Support[slot] = list[n].supportOf(i)
 		}
 	}
-	target, err := model.NewTarget(l.ids, l.slots, o)
+	target, err := model.NewTarget(l.question.ids(), l.question.slots, o)
 	if err != nil || l.together() == "" {
 		return target, err
 	}
@@ -179,8 +179,8 @@ func newTarget(model LanguageModel, l *layout, list []variable, o lm.TargetOptio
 	if !ok {
 		return nil, fmt.Errorf("%T has no gradient, which slots that move together need", target)
 	}
-	t := &jointTarget{below: below, variables: list, slots: len(l.slots), slotWidth: slices.Max(target.Categories()),
-		category: make([][][]int, len(list)), layout: l, tokens: make([]int, len(l.slots))}
+	t := &jointTarget{below: below, variables: list, slots: len(l.question.slots), slotWidth: slices.Max(target.Categories()),
+		category: make([][][]int, len(list)), layout: l, tokens: make([]int, len(l.question.slots))}
 	for n := range list {
 		v := &list[n]
 		t.categories = append(t.categories, v.categories())
@@ -301,7 +301,7 @@ func (t *jointTarget) EnergyGradient(ctx context.Context, states []int, energy, 
 // given returns the state of the variables for fills, [blanks], or an error if
 // a blank cannot hold its text.
 func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, error) {
-	tokens := make([]int, len(l.slots))
+	tokens := make([]int, len(l.question.slots))
 	for i, b := range l.template.Blanks {
 		ids, err := v.candidate(fills[i], b)
 		if err != nil {

@@ -27,19 +27,18 @@ func TestTied(t *testing.T) {
 			if len(result.Stats.Chains.Candidates) != 2 {
 				t.Errorf("%d slots move, want 2", len(result.Stats.Chains.Candidates))
 			}
-			// Each slot has the same weights, so each variable has the same candidates.
-			var best []int
+			var best [2][]int // of each variable
 			for _, s := range result.Fills {
-				for _, id := range s.TokenIDs {
-					if len(best) < 3 && !slices.Contains(best, id) {
-						best = append(best, id)
+				for i := range best {
+					if !slices.Contains(best[i], s.TokenIDs[i]) {
+						best[i] = append(best[i], s.TokenIDs[i])
 					}
 				}
 			}
 			target := model
 			total := 0.0
-			for _, x := range best {
-				for _, y := range best {
+			for _, x := range best[0] {
+				for _, y := range best[1] {
 					total += math.Exp(target.U([]int{x, y, x}))
 				}
 			}

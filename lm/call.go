@@ -219,13 +219,6 @@ func (b *batch) reset(tokens, perRow, width int, everything bool) {
 	b.candidates = b.candidates[:0]
 }
 
-// text appends ids as a row.
-func (b *batch) text(ids []int) {
-	for _, id := range ids {
-		b.ids = append(b.ids, int64(id))
-	}
-}
-
 func (b *batch) rows() int { return len(b.ids) / b.tokens }
 
 // resized returns s with length n; its contents are undefined.

@@ -37,8 +37,7 @@ type job interface {
 
 // engine runs the jobs of all goroutines that use a model. A call takes the
 // rows that gathered while earlier calls ran, and never waits for rows that may
-// not come. Each goroutine waits for its job, and so has at most one request in
-// the queues.
+// not come. Each goroutine waits for its jobs, one for each shape of its rows.
 type engine struct {
 	workers int // the most calls that run at once
 
@@ -178,18 +177,42 @@ type part struct {
 // between two products.
 const engineWorkers = 2
 
-// await runs a job. If ctx ends, await returns at the next node of the graph
-// or, if other callers share the call, after the call.
-func (e *engine) await(ctx context.Context, j job) error {
-	r := newRequest(ctx, j)
-	if r.left == 0 {
+// await runs jobs, which are of one caller. If ctx ends, await returns at the next
+// node of the graph or, if other callers share the call, after the call. If a job
+// fails, the others end too.
+func (e *engine) await(ctx context.Context, jobs ...job) error {
+	ctx, stop := context.WithCancel(OneCaller(ctx, false))
+	defer stop()
+	var requests []*request
+	cost := 0
+	for _, j := range jobs {
+		r := newRequest(ctx, j)
+		if r.left > 0 {
+			cost += r.left * j.cost()
+			requests = append(requests, r)
+		}
+	}
+	if len(requests) == 0 {
 		return nil
 	}
-	err := r.caller.admitted(ctx, r.left*j.cost())
+	err := requests[0].caller.admitted(ctx, cost)
 	if err != nil {
 		return err
 	}
-	e.submit(r)
+	e.submit(requests...)
+	for _, r := range requests {
+		failed := e.wait(ctx, r)
+		if failed != nil && err == nil {
+			err = failed
+			stop()
+		}
+	}
+	return err
+}
+
+// wait waits until a request has ended, or ctx and all calls that run rows of the
+// request.
+func (e *engine) wait(ctx context.Context, r *request) error {
 	select {
 	case <-r.done:
 	case <-ctx.Done():
@@ -201,14 +224,19 @@ func (e *engine) await(ctx context.Context, j job) error {
 	return r.err
 }
 
-func (e *engine) submit(r *request) {
+// submit queues requests of one caller, and begins a call if a worker is free.
+func (e *engine) submit(requests ...*request) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
+	cost := int(requests[0].caller.spent.Load())
+	for _, r := range requests {
+		cost += r.left * r.job.cost()
+	}
 	queue := &e.heavy
-	if int(r.caller.spent.Load())+r.left*r.job.cost() <= MostLight {
+	if cost <= MostLight {
 		queue = &e.light
 	}
-	*queue = append(*queue, r)
+	*queue = append(*queue, requests...)
 	if e.running < e.workers && e.begins(e.running) {
 		if e.running == 0 {
 			e.since = time.Now()

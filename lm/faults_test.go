@@ -121,16 +121,12 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for name, do := range map[string]func(context.Context) error{
-		"MaskedLogProbabilities": func(ctx context.Context) error {
-			_, err := m.MaskedLogProbabilities(ctx, ids, slots)
-			return err
-		},
 		"LogProbabilities": func(ctx context.Context) error {
-			_, err := m.LogProbabilities(ctx, []Row{{ids, 2}, {slices.Clone(ids), 4}})
+			_, err := m.LogProbabilities(ctx, []Row{{IDs: ids, Positions: slots}})
 			return err
 		},
-		"Score": func(ctx context.Context) error {
-			_, err := m.Score(ctx, ids, []Query{{Position: 1}, {Position: 3, Masked: []int{4}}})
+		"targets": func(ctx context.Context) error {
+			_, err := m.LogProbabilities(ctx, []Row{{ids, []int{1}, []int{5}}, {ids, []int{3}, []int{5}}})
 			return err
 		},
 	} {

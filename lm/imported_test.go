@@ -183,7 +183,7 @@ func unfitWeights(t *testing.T) *models.Bundle {
 // A graph with a weight that is no number fills nothing.
 func TestImportedUnfitWeights(t *testing.T) {
 	m := openBundle(t, unfitWeights(t), 4)
-	_, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: []int{2, 6, 4, 8, 3}, Position: 2}})
+	_, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: []int{2, 6, 4, 8, 3}, Positions: []int{2}}})
 	check.Says(t, err, "the model computes what is no number (NaN): its weights are damaged")
 }
 
@@ -213,9 +213,9 @@ func TestImportedSegments(t *testing.T) {
 		check.OK(t, err)
 		m := check.Must(lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: 4, SeparatorID: 3}))(t)
 		for position, segment := range want {
-			row := lm.Row{IDs: []int{2, 6, 7, 3, 4, 8, 3}, Position: position}
+			row := lm.Row{IDs: []int{2, 6, 7, 3, 4, 8, 3}, Positions: []int{position}}
 			logp := check.Must(m.LogProbabilities(t.Context(), []lm.Row{row}))(t)
-			if d := float64(logp[0][63] - logp[0][0]); math.Abs(d-63*segment) > 1e-4 {
+			if d := float64(logp[0][0][63] - logp[0][0][0]); math.Abs(d-63*segment) > 1e-4 {
 				t.Errorf("%s: token %d is of segment %v, want %v", config, position, d/63, segment)
 			}
 		}

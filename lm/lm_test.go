@@ -141,19 +141,58 @@ func TestEnergyIsTheSumOfScores(t *testing.T) {
 	m, state := tiny(t), []int{2, 0, 1}
 	energy := make([]float64, 1)
 	check.OK(t, newTarget(t, m, lm.TargetOptions{}).Energy(context.Background(), state, energy))
-	ids, queries := append([]int(nil), exampleIDs...), []lm.Query{}
+	ids := slices.Clone(exampleIDs)
 	for j, s := range exampleSlots {
 		ids[s] = exampleKinds[j][state[j]]
-		queries = append(queries, lm.Query{Position: s})
 	}
-	scores := check.Must(m.Score(context.Background(), ids, queries))(t)
-	if sum := scores[0] + scores[1] + scores[2]; !close32(sum, energy[0]) {
+	var rows []lm.Row
+	for _, s := range exampleSlots {
+		row := slices.Clone(ids)
+		row[s] = m.MaskID()
+		rows = append(rows, lm.Row{IDs: row, Positions: []int{s}, Targets: []int{ids[s]}})
+	}
+	scores := check.Must(m.LogProbabilities(context.Background(), rows))(t)
+	if sum := float64(scores[0][0][0] + scores[1][0][0] + scores[2][0][0]); !close32(sum, energy[0]) {
 		t.Errorf("scores sum to %g, the energy is %g", sum, energy[0])
 	}
-	more := check.Must(m.Score(context.Background(), ids, []lm.Query{{Position: 2, Masked: []int{4, 5}}}))(t)
-	masked := check.Must(m.MaskedLogProbabilities(context.Background(), exampleIDs, exampleSlots))(t)
-	if want := float64(masked[0][ids[2]]); !close32(more[0], want) {
-		t.Errorf("with all slots masked: score %g, distribution %g", more[0], want)
+}
+
+// masked returns the distributions of some slots while all of them are masked,
+// [slots][vocabulary].
+func masked(t *testing.T, m *lm.MaskedLM, ids []int, slots ...int) [][]float32 {
+	t.Helper()
+	ids = slices.Clone(ids)
+	for _, slot := range slots {
+		ids[slot] = m.MaskID()
+	}
+	return check.Must(m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Positions: slots}}))(t)[0]
+}
+
+// TestRowsOfAnyLengths: rows of different lengths and numbers of positions, with
+// and without targets, have in one job the numbers that each has by itself.
+func TestRowsOfAnyLengths(t *testing.T) {
+	m := tiny(t)
+	rows := []lm.Row{
+		{IDs: []int{2, 7, 29, 11, 3}, Positions: []int{2}},
+		{IDs: []int{2, 29, 3}, Positions: []int{1}, Targets: []int{9}},
+		{IDs: []int{2, 7, 29, 11, 8, 29, 4, 3}, Positions: []int{5, 2}, Targets: []int{6, 9}},
+		{IDs: []int{2, 8, 29, 12, 3}, Positions: []int{2}},
+		{IDs: []int{2, 7, 29, 11, 8, 29, 4, 5, 6, 3}, Positions: []int{2, 5}},
+		{IDs: []int{2, 5, 29, 11, 3}, Positions: []int{2}, Targets: []int{9}},
+	}
+	found := check.Must(m.LogProbabilities(t.Context(), rows))(t)
+	for i, row := range rows {
+		whole := row
+		whole.Targets = nil
+		alone := check.Must(m.LogProbabilities(t.Context(), []lm.Row{whole}))(t)[0]
+		for j, want := range alone {
+			if row.Targets != nil {
+				want = want[row.Targets[j] : row.Targets[j]+1]
+			}
+			if !slices.Equal(found[i][j], want) {
+				t.Errorf("row %d, position %d: %v, by itself %v", i, j, found[i][j], want)
+			}
+		}
 	}
 }
 
@@ -194,7 +233,7 @@ func TestLogMaskedConditionals(t *testing.T) {
 			t.Errorf("one open slot: log p(%d) is %g, the conditional %g", k, logp[5+k], single[k])
 		}
 	}
-	whole := check.Must(m.MaskedLogProbabilities(ctx, exampleIDs, exampleSlots))(t)
+	whole := masked(t, m, exampleIDs, exampleSlots...)
 	for j, kinds := range exampleKinds {
 		total := 0.0
 		for k, id := range kinds {
@@ -207,27 +246,6 @@ func TestLogMaskedConditionals(t *testing.T) {
 		if math.Abs(total-1) > 1e-9 {
 			t.Errorf("all open: slot %d sums to %g", j, total)
 		}
-	}
-	// Rows of a batch give what each slot has by itself.
-	var rows []lm.Row
-	masked := slices.Clone(exampleIDs)
-	for _, slot := range exampleSlots {
-		masked[slot] = m.MaskID()
-	}
-	for _, slot := range exampleSlots {
-		rows = append(rows, lm.Row{IDs: masked, Position: slot})
-	}
-	byRow := check.Must(m.LogProbabilities(ctx, rows))(t)
-	for j := range whole {
-		for id, want := range whole[j] {
-			if !close32(float64(byRow[j][id]), float64(want)) {
-				t.Fatalf("row %d, log p(%d) is %g, want %g", j, id, byRow[j][id], want)
-			}
-		}
-	}
-	rows[1].IDs = masked[:len(masked)-1]
-	if _, err := m.LogProbabilities(ctx, rows); err == nil {
-		t.Error("rows of different lengths: no error")
 	}
 }
 

@@ -39,11 +39,12 @@ func TestRowsRefused(t *testing.T) {
 	m := tiny(t)
 	fits := []int{2, 0, 29, 5, 3}
 	calls := func(ids []int, position int) []error {
-		_, masked := m.MaskedLogProbabilities(t.Context(), ids, []int{position})
-		_, rows := m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Position: position}})
-		_, scores := m.Score(t.Context(), ids, []lm.Query{{Position: position}})
-		_, others := m.Score(t.Context(), ids, []lm.Query{{Position: 1, Masked: []int{position}}})
-		return []error{masked, rows, scores, others}
+		row := lm.Row{IDs: ids, Positions: []int{0, position}}
+		rated := lm.Row{IDs: ids, Positions: []int{position}, Targets: []int{29}}
+		_, whole := m.LogProbabilities(t.Context(), []lm.Row{row})
+		_, one := m.LogProbabilities(t.Context(), []lm.Row{rated})
+		_, both := m.LogProbabilities(t.Context(), []lm.Row{{IDs: fits, Positions: []int{1}}, rated})
+		return []error{whole, one, both}
 	}
 	long := make([]int, 17)
 	for _, c := range []struct {
@@ -72,14 +73,19 @@ func TestRowsRefused(t *testing.T) {
 			check.Says(t, err, c.says)
 		}
 	}
-	_, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: fits, Position: 1}, {IDs: fits[:4], Position: 1}})
-	check.Says(t, err, "a row of 4 tokens, asked for position 1, among rows of 5 tokens")
+	for says, row := range map[string]lm.Row{
+		"a row asks for no position":                {IDs: fits},
+		"a row has 2 positions and 1 targets":       {IDs: fits, Positions: []int{1, 2}, Targets: []int{5}},
+		"target 30 is outside the vocabulary of 30": {IDs: fits, Positions: []int{1}, Targets: []int{30}},
+		"target -1 is outside the vocabulary of 30": {IDs: fits, Positions: []int{1}, Targets: []int{-1}},
+	} {
+		_, err := m.LogProbabilities(t.Context(), []lm.Row{row})
+		check.Says(t, err, says)
+	}
 	rows, err := m.LogProbabilities(t.Context(), nil)
 	check.OK(t, err)
-	scores, err := m.Score(t.Context(), fits, nil)
-	check.OK(t, err)
-	if calls, _ := m.Calls(); len(rows) > 0 || len(scores) > 0 || calls != 12 {
-		t.Errorf("nothing asked: %v, %v; %d calls in all", rows, scores, calls)
+	if calls, _ := m.Calls(); len(rows) > 0 || calls != 10 {
+		t.Errorf("nothing asked: %v; %d calls in all", rows, calls)
 	}
 }
 
@@ -104,7 +110,7 @@ func TestGraphThatIsGone(t *testing.T) {
 	graphs := check.Must(filepath.Glob(filepath.Join(dir, "*.onnx")))(t)
 	check.OK(t, os.Remove(graphs[0]))
 	for range 2 {
-		rows, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: []int{2, 6, 4, 8, 3}, Position: 2}})
+		rows, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: []int{2, 6, 4, 8, 3}, Positions: []int{2}}})
 		check.Says(t, err, filepath.Base(graphs[0]))
 		if rows != nil {
 			t.Error("rows, and an error")

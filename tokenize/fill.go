@@ -16,8 +16,9 @@ type Filled struct {
 }
 
 // Fill puts tokens into the slots, one id for each of Slots, and returns the
-// text around them byte for byte as typed. If ids are missing, the blank and
-// all later blanks stay as typed. An id outside the vocabulary gives [UNK].
+// text around them byte for byte as typed. A slot whose id is negative or missing
+// is open: a blank with only open slots stays as typed, and in other blanks an
+// open slot has the mask. An id outside the vocabulary gives [UNK].
 //
 // A "##" piece joins the text on its left. So does a token without a space of
 // its own (Ġ, ▁) in other vocabularies. Fill then drops the white space before
@@ -35,24 +36,31 @@ type Filled struct {
 // names and at the start of a sentence, even of a quoted one. An original
 // replaces the last rule.
 func (tpl *Template) Fill(ids []int) Filled {
+	for len(ids) < len(tpl.Slots) {
+		ids = append(slices.Clip(ids), -1)
+	}
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
 	text.Grow(len(tpl.Text) + 8*len(tpl.Slots))
 	from := 0
 	left := 0       // left is where the user's text before a blank starts
-	var last string // last is the last token of the previous blank
+	var last string // last is the last token of the previous blank; "" if that is open
+	typed := 0      // typed is where the text after the last open blank starts
 	for i, blank := range tpl.Blanks {
 		literal := tpl.own(from, blank.Start)
 		from = blank.End
-		if blank.First+blank.Slots > len(ids) {
+		tokens, open := tpl.tokens(blank, ids)
+		if open {
 			text.WriteString(literal)
 			filled.Spans[i][0] = text.Len()
 			text.WriteString(tpl.Text[blank.Start:blank.End])
 			filled.Spans[i][1] = text.Len()
 			filled.Fills[i] = tpl.Text[blank.Start:blank.End]
-			continue // later blanks have no ids either
+			left = from
+			last = ""
+			typed = text.Len()
+			continue
 		}
-		tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
 		joins := tpl.joins(blank, tokens[0])
 		if joins {
 			trimmed := strings.TrimRightFunc(literal, unicode.IsSpace)
@@ -61,11 +69,15 @@ func (tpl *Template) Fill(ids []int) Filled {
 			}
 		}
 		text.WriteString(literal)
-		if literal == "" && i > 0 && !joins && tpl.source.tokenizer.apart(last, tokens[0]) ||
+		if literal == "" && last != "" && !joins && tpl.source.tokenizer.apart(last, tokens[0]) ||
 			blank.SpaceRead && !tpl.source.tokenizer.bound(tokens[0]) {
 			text.WriteByte(' ')
 		}
-		fill := tpl.spell(i, ids, filling{fill: tpl.join(tokens), text: text.String(), joins: joins, from: left})
+		before := text.String()
+		if typed > 0 { // nothing typed in an open blank ends a sentence
+			before = tpl.source.tokenizer.Token(tpl.source.tokenizer.mask) + before[typed:]
+		}
+		fill := tpl.spell(i, ids, filling{fill: tpl.join(tokens), text: before, joins: joins, from: left})
 		left = from
 		filled.Spans[i][0] = text.Len()
 		text.WriteString(fill)
@@ -98,16 +110,22 @@ func (tpl *Template) own(from, to int) string {
 	return own.String()
 }
 
-// tokens returns the tokens of ids, and [UNK] for an id outside the vocabulary.
-func (tpl *Template) tokens(ids []int) []string {
-	tokens := make([]string, len(ids))
-	for i, id := range ids {
-		tokens[i] = tpl.source.tokenizer.Token(id)
-		if tokens[i] == "" {
-			tokens[i] = tpl.source.tokenizer.Token(tpl.source.tokenizer.unknown)
+// tokens returns the tokens of a blank: the mask for an open slot, and [UNK] for an
+// id outside the vocabulary. open reports whether all of its slots are open.
+func (tpl *Template) tokens(blank Blank, ids []int) (tokens []string, open bool) {
+	tokenizer := tpl.source.tokenizer
+	tokens = make([]string, blank.Slots)
+	open = true
+	for i := range tokens {
+		slot := blank.First + i
+		if ids[slot] < 0 {
+			tokens[i] = tokenizer.Token(tokenizer.mask)
+			continue
 		}
+		open = false
+		tokens[i] = cmp.Or(tokenizer.Token(ids[slot]), tokenizer.Token(tokenizer.unknown))
 	}
-	return tokens
+	return tokens, open
 }
 
 // join returns the text of the tokens of one blank.
@@ -189,12 +207,11 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	if i == len(tpl.Blanks) || strings.Trim(text, " ") != "" {
 		return text, false
 	}
-	blank := tpl.Blanks[i]
-	if blank.First+blank.Slots > len(ids) {
+	tokens, open := tpl.tokens(tpl.Blanks[i], ids)
+	if open {
 		return "", false
 	}
-	tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-	if tpl.joins(blank, tokens[0]) {
+	if tpl.joins(tpl.Blanks[i], tokens[0]) {
 		return tpl.join(tokens), false
 	}
 	return " " + tpl.join(tokens), true

@@ -147,9 +147,12 @@ func TestFillWrongIDs(t *testing.T) {
 		{"none", nil, tokenize.Filled{Text: "It left. [MASK][MASK:2], [MASK] left",
 			Fills: []string{"[MASK]", "[MASK:2]", "[MASK]"}, Spans: [][2]int{{9, 15}, {15, 23}, {25, 31}}}},
 		{"half a blank", []int{he, he},
-			tokenize.Filled{Text: "It left. He[MASK:2], [MASK] left", Fills: []string{"He", "[MASK:2]", "[MASK]"},
-				Spans: [][2]int{{9, 11}, {11, 19}, {21, 27}}}},
-		{"outside the vocabulary", []int{-1, 1 << 30, he, he, he}, tokenize.Filled{Text: "It left. [UNK] [UNK] he, " +
+			tokenize.Filled{Text: "It left. He he [MASK], [MASK] left", Fills: []string{"He", "he [MASK]", "[MASK]"},
+				Spans: [][2]int{{9, 11}, {12, 21}, {23, 29}}}},
+		{"the last blank", []int{-1, -1, -1, he},
+			tokenize.Filled{Text: "It left. [MASK][MASK:2], he left", Fills: []string{"[MASK]", "[MASK:2]", "he"},
+				Spans: [][2]int{{9, 15}, {15, 23}, {25, 27}}}},
+		{"outside the vocabulary", []int{1 << 20, 1 << 30, he, he, he}, tokenize.Filled{Text: "It left. [UNK] [UNK] he, " +
 			"he left", Fills: []string{"[UNK]", "[UNK] he", "he"}, Spans: [][2]int{{9, 14}, {15, 23}, {25, 27}}}},
 	}
 	for _, test := range tests {

@@ -552,43 +552,37 @@ func (t *Tokenizer) continuing() map[string]int {
 	return t.joins.pieces
 }
 
-// Window chooses the tokens that a model sees of a text, from position from to
-// position to of IDs, without [CLS] and [SEP]. room is the largest number of
-// such tokens. A longer text keeps the tokens around its blanks, about as many
-// on the left as on the right. The window starts at the beginning of a word if
-// one is near. If the blanks themselves are too far apart, the *InputError says
-// which of them fit together.
-func (tpl *Template) Window(room int) (from, to int, err error) {
-	last := len(tpl.IDs) - 2 // the last token before [SEP]
+// Window chooses the tokens that a model reads of a text, from position from to
+// position to, without [CLS] and [SEP]. offsets are those of the text's tokens, and
+// room is the largest number of tokens. Of a longer text the model reads those around
+// the slots, about as many on the left as on the right. The window starts at the
+// beginning of a word if one is near. ok is false if the slots have no room.
+func Window(offsets [][2]int, slots []int, room int) (from, to int, ok bool) {
+	last := len(offsets) - 2 // the last token before [SEP]
 	if last <= room {
-		return 1, last, nil
+		return 1, last, true
 	}
-	first := tpl.Slots[0]
-	end := tpl.Slots[len(tpl.Slots)-1]
+	first := slots[0]
+	end := slots[len(slots)-1]
 	spare := room - (end - first + 1)
 	if spare < 0 {
-		return 0, 0, tpl.apart(room)
+		return 0, 0, false
 	}
 	left := min(first-1, spare/2)
 	right := min(last-end, spare-left)
 	left = min(first-1, spare-right)
 	from = first - left
 	for p := from; p <= first-left/2; p++ {
-		if p == 1 || tpl.spaced(p) {
-			return p, end + right, nil
+		if p == 1 || offsets[p-1][1] < offsets[p][0] { // white space stands before it
+			return p, end + right, true
 		}
 	}
-	return from, end + right, nil
+	return from, end + right, true
 }
 
-// spaced reports whether white space stands before the token at a position.
-func (tpl *Template) spaced(position int) bool {
-	return tpl.Offsets[position-1][1] < tpl.Offsets[position][0]
-}
-
-// apart returns an error that lists the groups of blanks that fit together into
-// a window of room tokens.
-func (tpl *Template) apart(room int) error {
+// Apart returns the error of a template whose blanks are further apart than room
+// tokens. It lists the groups of blanks that fit together.
+func (tpl *Template) Apart(room int) error {
 	var groups []string
 	start := 0
 	for i := range tpl.Blanks {

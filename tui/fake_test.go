@@ -31,7 +31,7 @@ func vocabulary() []string {
 func newFake() *lmtest.Model {
 	const nouns = 16
 	m := lmtest.New(len(vocabulary()), 64)
-	m.Info.Name, m.Text = "toy", true
+	m.Info.Name = "toy"
 	m.Weight = func(token int) float64 {
 		if token < nouns {
 			return -6

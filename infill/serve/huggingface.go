@@ -238,7 +238,7 @@ func candidates(ctx context.Context, f *infill.Filler, p *infill.Plan, targets [
 		for _, v := range values {
 			text := cmp.Or(t.Decode([]int{v.TokenID}), t.Token(v.TokenID))
 			blanks[slot] = append(blanks[slot], Candidate{Score: v.Probability, Token: v.TokenID, Text: text,
-				Sequence: v.Text})
+				Sequence: p.Written(slot, v.TokenID)})
 		}
 	}
 	if len(blanks) == 1 {

@@ -165,7 +165,7 @@ func fits(models []*infill.Filler) func(template string) string {
 				return fmt.Sprintf("refused by model %s: %v", m.Model().Name, input.Fault)
 			case err != nil:
 				return fmt.Sprintf("refused by model %s", m.Model().Name)
-			case !plan.Whole(): // the samples' metrics are of whole sentences
+			case plan.TooLong() != nil: // the samples' metrics are of whole sentences
 				return fmt.Sprintf("refused by model %s: %v", m.Model().Name, tokenize.ErrTooLong)
 			}
 		}

@@ -26,12 +26,11 @@ type Model struct {
 	Weight func(token int) float64
 	Bond   float64                         // strength of all bonds
 	Bonds  func(token int) bool            // whether a token next to a slot has a bond with it
-	Text   bool                            // whether masked slots have bonds with the text next to them
 	Blind  bool                            // whether gradients are 0
 	Deaf   bool                            // whether conditionals of masked slots ignore bonds between slots
 	Before func(ctx context.Context) error // called at the start of every evaluation
 	Calls  atomic.Int64                    // number of evaluations
-	Scored atomic.Pointer[[]lm.Query]      // queries of the last call of Score
+	Asked  atomic.Int64                    // number of rows
 }
 
 // New returns a model over size tokens, with bonds of strength 1, that takes
@@ -79,29 +78,21 @@ func (m *Model) Begin(ctx context.Context) error {
 	return m.Before(ctx)
 }
 
-// MaskedLogProbabilities returns the distribution of each of slots, with all of
-// them masked.
-func (m *Model) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
-	masked := slices.Clone(ids)
-	for position := range masked {
-		if !m.Text || slices.Contains(slots, position) {
-			masked[position] = Mask
+// LogProbabilities returns, for each position of each row, the distribution or
+// the number of its target.
+func (m *Model) LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]float32, error) {
+	m.Asked.Add(int64(len(rows)))
+	found := make([][][]float32, len(rows))
+	for i, r := range rows {
+		for j, p := range r.Positions {
+			logp := m.distribution(r.IDs[p-1], r.IDs[p+1])
+			if r.Targets != nil {
+				logp = logp[r.Targets[j] : r.Targets[j]+1]
+			}
+			found[i] = append(found[i], logp)
 		}
 	}
-	logp := make([][]float32, len(slots))
-	for i, position := range slots {
-		logp[i] = m.distribution(masked[position-1], masked[position+1])
-	}
-	return logp, m.Begin(ctx)
-}
-
-// LogProbabilities returns, for each row, the distribution at its position.
-func (m *Model) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
-	logp := make([][]float32, len(rows))
-	for i, r := range rows {
-		logp[i] = m.distribution(r.IDs[r.Position-1], r.IDs[r.Position+1])
-	}
-	return logp, m.Begin(ctx)
+	return found, m.Begin(ctx)
 }
 
 func (m *Model) distribution(left, right int) []float32 {
@@ -121,17 +112,6 @@ func (m *Model) distribution(left, right int) []float32 {
 		logp[token] = float32(u[token])
 	}
 	return logp
-}
-
-// Score records the queries, and returns for each a number that depends on the
-// query's token and number of masks.
-func (m *Model) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
-	m.Scored.Store(&queries)
-	scores := make([]float64, len(queries))
-	for i, q := range queries {
-		scores[i] = -float64(ids[q.Position]) - float64(len(q.Masked))/8
-	}
-	return scores, m.Begin(ctx)
 }
 
 // NewTarget returns the distribution of the slots' tokens, each slot's from

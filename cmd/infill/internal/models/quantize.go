@@ -158,7 +158,7 @@ func compare(ctx context.Context, bundle, copied *models.Bundle, tokenizer *toke
 		for at := 1; at < len(ids)-1; at++ {
 			masked := slices.Clone(ids)
 			masked[at] = tokenizer.MaskID()
-			rows = append(rows, lm.Row{IDs: masked, Position: at})
+			rows = append(rows, lm.Row{IDs: masked, Positions: []int{at}})
 		}
 		p, err := pair[0].LogProbabilities(ctx, rows)
 		if err != nil {
@@ -169,12 +169,13 @@ func compare(ctx context.Context, bundle, copied *models.Bundle, tokenizer *toke
 			return d, err
 		}
 		lists := make([][]float64, 5)
-		for i, row := range rows {
-			token := ids[row.Position]
-			a := -float64(p[i][token])
-			b := -float64(q[i][token])
-			alike := equal(likeliest(p[i]), likeliest(q[i]))
-			for k, x := range []float64{a, b, b - a, totalVariation(p[i], q[i]), alike} {
+		for i := range rows {
+			token := ids[i+1]
+			p, q := p[i][0], q[i][0]
+			a := -float64(p[token])
+			b := -float64(q[token])
+			alike := equal(likeliest(p), likeliest(q))
+			for k, x := range []float64{a, b, b - a, totalVariation(p, q), alike} {
 				lists[k] = append(lists[k], x)
 			}
 		}

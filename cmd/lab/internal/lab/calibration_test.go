@@ -40,7 +40,7 @@ func openRaw(t *testing.T) *rawModel {
 // logp returns log P of every token for one slot of ids.
 func (m *rawModel) logp(t *testing.T, ids []int, slot int) []float32 {
 	t.Helper()
-	return must(m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Position: slot}}))(t)[0]
+	return must(m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Positions: []int{slot}}}))(t)[0][0]
 }
 
 // chain returns log P of tokens by the chain rule, in the order of the slots.

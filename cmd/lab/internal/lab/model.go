@@ -427,7 +427,7 @@ func mask(ctx context.Context, all []*language, ids [][]int, places [][]int) (ma
 			slots = append(slots, p[i])
 		}
 		for k, slot := range slots {
-			rows, err := model.MaskedLogProbabilities(ctx, ids[i], slots[k:])
+			rows, err := expected(ctx, model.MaskedLM, ids[i], slots[k:])
 			if err != nil {
 				return m, err
 			}
@@ -451,7 +451,7 @@ func (l *language) blank(ctx context.Context, text string) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.MaskedLogProbabilities(ctx, template.IDs, template.Slots)
+	rows, err := expected(ctx, l.MaskedLM, template.IDs, template.Slots)
 	if err != nil {
 		return nil, err
 	}

@@ -159,33 +159,28 @@ type beginning struct {
 	next []float32 // log p of every token in the next slot
 }
 
-// MaskedLogProbabilities implements infill.LanguageModel. It is asked once, for
-// the empty beginning.
-func (w *witness) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
-	found, err := w.language.MaskedLogProbabilities(ctx, ids, slots)
-	if err == nil {
-		w.slots = slots
-		put(&w.beginnings, keyOf(ids), beginning{0, slices.Clone(found[0])})
-	}
-	return found, err
-}
-
-// LogProbabilities implements infill.LanguageModel.
-func (w *witness) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
+// LogProbabilities implements infill.LanguageModel. Its first row is the empty
+// beginning, which asks for all slots.
+func (w *witness) LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]float32, error) {
 	found, err := w.language.LogProbabilities(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
 	for i, row := range rows {
-		last := w.slots[slices.Index(w.slots, row.Position)-1]
+		next := slices.Clone(found[i][0])
+		if w.slots == nil {
+			w.slots = row.Positions
+			put(&w.beginnings, keyOf(row.IDs), beginning{0, next})
+			continue
+		}
+		last := w.slots[slices.Index(w.slots, row.Positions[0])-1]
 		shorter := slices.Clone(row.IDs)
 		shorter[last] = w.tokenizer.MaskID()
 		before, known := w.beginnings[keyOf(shorter)]
 		if !known {
 			return nil, errors.New("a row was asked for before the row that it follows from")
 		}
-		w.beginnings[keyOf(row.IDs)] = beginning{before.mass + float64(before.next[row.IDs[last]]),
-			slices.Clone(found[i])}
+		w.beginnings[keyOf(row.IDs)] = beginning{before.mass + float64(before.next[row.IDs[last]]), next}
 	}
 	return found, nil
 }

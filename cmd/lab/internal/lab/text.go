@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -36,7 +37,7 @@ func newText(f *pflag.FlagSet) maker {
 		if err != nil {
 			return nil, err
 		}
-		logp, err := model.MaskedLogProbabilities(ctx, typed.IDs, typed.Slots)
+		logp, err := expected(ctx, model, typed.IDs, typed.Slots)
 		if err != nil {
 			return nil, err
 		}
@@ -53,4 +54,18 @@ func newText(f *pflag.FlagSet) maker {
 		d.observables = indicators(d.target.Categories())
 		return d, d.settleSmall(ctx)
 	}
+}
+
+// expected returns log P of every token in some slots of a text while all of them
+// are masked, [slots][vocabulary].
+func expected(ctx context.Context, m *lm.MaskedLM, ids, slots []int) ([][]float32, error) {
+	ids = slices.Clone(ids)
+	for _, slot := range slots {
+		ids[slot] = m.MaskID()
+	}
+	rows, err := m.LogProbabilities(ctx, []lm.Row{{IDs: ids, Positions: slots}})
+	if err != nil {
+		return nil, err
+	}
+	return rows[0], nil
 }
