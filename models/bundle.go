@@ -122,7 +122,7 @@ func (c Config) files(dir string) ([]string, error) {
 	names = append(names, weights)
 	switch weights {
 	case "":
-		return nil, fmt.Errorf("%s is not a model: it has no %s", dir, weightsName)
+		return nil, fmt.Errorf("%s is not a model: %w", dir, errWeights)
 	case indexName:
 		shards, err := safetensors.Shards(filepath.Join(dir, indexName))
 		return append(names, shards...), err
@@ -133,6 +133,9 @@ func (c Config) files(dir string) ([]string, error) {
 // indexName is the file that names the files among which the tensors of a large
 // model are divided.
 const indexName = weightsName + ".index.json"
+
+var errWeights = fmt.Errorf("it has neither %s nor %s (nor %s, with the files that it names)", weightsName,
+	pytorch.FileName, indexName)
 
 // weightsFile chooses the file of the weights: model.safetensors, else the index
 // of several such files, else the file of torch.save, else "".

@@ -185,7 +185,7 @@ func TestOpenDirRefuses(t *testing.T) {
 	}{
 		{"no config", remove("config.json"), "is not a model: it has no config.json"},
 		{"no tokenizer", remove("vocab.txt"), "for others, save it with transformers"},
-		{"no weights", remove("model.safetensors"), "is not a model: it has no model.safetensors"},
+		{"no weights", remove("model.safetensors"), "is not a model: it has neither model.safetensors nor pytorch_model.bin"},
 		{"pickled weights", func(t testing.TB, dir string) {
 			remove("model.safetensors")(t, dir)
 			write(t, dir, "pytorch_model.bin", nil)

@@ -646,7 +646,8 @@ func TestPullRefusesRepositories(t *testing.T) {
 		{"another family", reconfigure("model_type", "llama"), `config.json: model_type "llama" is not supported`,
 			false},
 		{"other weights only", without("model.safetensors"),
-			"has neither model.safetensors nor pytorch_model.bin; a revision", false},
+			"it has neither model.safetensors nor pytorch_model.bin (nor model.safetensors.index.json, with the files " +
+				"that it names); a revision", false},
 		{"index of no weights", func(f map[string][]byte) {
 			delete(f, "model.safetensors")
 			f["model.safetensors.index.json"] = []byte("{}")
@@ -673,6 +674,9 @@ func TestPullRefusesRepositories(t *testing.T) {
 			}
 			if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
 				t.Errorf("it opens: %v", err)
+			}
+			if left := check.Must(os.ReadDir(store.Dir))(t); len(left) > 0 {
+				t.Errorf("left %v", left)
 			}
 		})
 	}

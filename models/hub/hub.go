@@ -299,23 +299,17 @@ func (r *Repository) Find(name string) (File, bool) {
 	return r.Files[i], true
 }
 
-// FetchWeights fetches the named files of the weights as Fetch does. As this
-// takes long, it reports progress, under the name weights.
-func (r *Repository) FetchWeights(ctx context.Context, weights string, names []string, dir string) error {
-	var files []File
-	var have, total int64
-	for _, name := range names {
-		f, ok := r.Find(name)
-		if !ok {
-			return fmt.Errorf("the repository has no %s, which is a part of the weights", name)
-		}
-		r.copyCached(f, filepath.Join(dir, name))
-		files = append(files, f)
+// FetchWeights fetches the files of the weights as Fetch does. As this takes
+// long, it reports progress, under the name weights.
+func (r *Repository) FetchWeights(ctx context.Context, weights string, files []File, dir string) error {
+	for _, f := range files {
+		r.copyCached(f, filepath.Join(dir, f.Name))
 	}
 	err := room(files, dir)
 	if err != nil {
 		return err
 	}
+	var have, total int64
 	for _, f := range files {
 		have += f.onDisk(dir)
 		total += f.Size
