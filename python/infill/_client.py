@@ -412,7 +412,7 @@ _IDLE_OF_MODEL = {"attn_implementation", "low_cpu_mem_usage", "max_memory", "off
 def _same_model(name: str, given: Any, model: Any) -> None:
     """Refuse a tokenizer or a config other than the model's own."""
     of = given if isinstance(given, (str, os.PathLike)) else getattr(given, "name_or_path", getattr(given, "_name_or_path", None))
-    if model is None or not isinstance(of, (str, os.PathLike)) or os.fspath(of) != os.fspath(model):
+    if model is None or not isinstance(of, (str, os.PathLike)) or os.path.normpath(of) != os.path.normpath(model):
         raise ValueError(f"{name}: another one than the model's own would change the answer: leave it out")
 
 
