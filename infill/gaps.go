@@ -262,7 +262,11 @@ type gapMaker struct {
 func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
 	before := g.text[:key[0]]
 	before += before[len(strings.TrimRight(before, `\`)):] // of backslashes before a blank each two are one
-	plan, err := g.filler.Plan(Request{Template: before + "[MASK]" + g.text[key[1]:], Method: Search{}})
+	r := Request{Template: before + "[MASK]" + g.text[key[1]:], Method: Search{}}
+	if !strings.ContainsFunc(g.text[key[0]:key[1]], unicode.IsLetter) { // a number, or a sign
+		r.Fit.Fill = FillAny
+	}
+	plan, err := g.filler.Plan(r)
 	if err != nil {
 		return nil, err
 	}

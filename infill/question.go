@@ -67,6 +67,24 @@ func (q question) seen() int {
 // room returns how many tokens of a text the model reads at once behind a context.
 func (f *Filler) room(context []int) int { return f.maxPositions - 2 - len(context) }
 
+// Cut returns the beginning of a template that the model reads at once, as libraries
+// that cut a text at the right do. It is an *tokenize.InputError if a blank is cut off.
+func (f *Filler) Cut(template string) (string, error) {
+	t, err := f.tokenizer.Shortest(template, "")
+	if err != nil {
+		return "", err
+	}
+	last := f.room(nil) // the last token that stays
+	if last >= len(t.IDs)-2 {
+		return template, nil
+	}
+	if t.Slots[len(t.Slots)-1] > last {
+		return "", &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: t.Blanks[len(t.Blanks)-1].Start,
+			Detail: fmt.Sprintf("the model reads %d tokens, and the cut takes a blank off", f.maxPositions)}
+	}
+	return template[:t.Offsets[last][1]], nil
+}
+
 // row asks for a slot while the other slots hold the tokens of a state. If there are
 // targets, the row rates only them.
 func (q question) row(state []int, slot int, targets ...int) lm.Row {

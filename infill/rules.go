@@ -170,7 +170,7 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 		case n < low || n > high:
 			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, countPieces(n), t.Text[b.Start:b.End])
 		case own.pattern != nil && !own.pattern.MatchString(f.text):
-		case b.TouchesLeft && !r.begins(b, f.ids[0]):
+		case b.TouchesLeft && r.vocabulary.classes()[f.ids[0]] == wordToken: // it begins a word
 		case !r.allows(number-1, b, f.ids):
 		default:
 			fitting[n] = append(fitting[n], f)

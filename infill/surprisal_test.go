@@ -59,7 +59,7 @@ func TestScoreContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if score.Seen != 20 || m.rows[0].Positions[0] != 6 || len(m.rows) != len(score.Tokens) {
-		t.Errorf("%d tokens seen, %d rows, the first token stands at %d", score.Seen, len(m.rows), m.rows[0].Positions[0])
+		t.Errorf("%d tokens seen, %d rows, the first of %+v", score.Seen, len(m.rows), m.rows[0])
 	}
 	for _, row := range m.rows {
 		if at := row.Positions[0]; !slices.Equal(row.IDs[:6], []int{2, 6, 8, 10, 17, 3}) || at < 6 || at > 18 {

@@ -179,8 +179,9 @@ func newTarget(model LanguageModel, l *layout, list []variable, o lm.TargetOptio
 	if !ok {
 		return nil, fmt.Errorf("%T has no gradient, which slots that move together need", target)
 	}
-	t := &jointTarget{below: below, variables: list, slots: len(l.question.slots), slotWidth: slices.Max(target.Categories()),
-		category: make([][][]int, len(list)), layout: l, tokens: make([]int, len(l.question.slots))}
+	slots := len(l.question.slots)
+	t := &jointTarget{below: below, variables: list, slots: slots, slotWidth: slices.Max(target.Categories()),
+		category: make([][][]int, len(list)), layout: l, tokens: make([]int, slots)}
 	for n := range list {
 		v := &list[n]
 		t.categories = append(t.categories, v.categories())

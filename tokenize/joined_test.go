@@ -131,6 +131,7 @@ func TestWindowApart(t *testing.T) {
 		if ok {
 			t.Errorf("%s: a window of %d", test.text, test.room)
 		}
-		check.Says(t, template.Apart(test.room), fmt.Sprintf("sees %d tokens at once", test.room), "these fit together: "+test.groups)
+		check.Says(t, template.Apart(test.room), fmt.Sprintf("sees %d tokens at once", test.room),
+			"these fit together: "+test.groups)
 	}
 }

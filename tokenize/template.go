@@ -497,9 +497,14 @@ func (tpl *Template) joinText(b Blank) {
 
 // Continuation returns the tokens of a fill that continues the word on its
 // left, as in "high[MASK]". It cuts the first word of the text into pieces that
-// continue a word, the longest first. It returns an error if the vocabulary
+// continue a word, the longest first. A sign goes on with no word: it is its own
+// token, as in "warm[MASK]" for "warm.". It returns an error if the vocabulary
 // lacks such pieces, and the errors of [Tokenizer.Candidate].
 func (t *Tokenizer) Continuation(text string) ([]int, error) {
+	first, _ := utf8.DecodeRuneInString(text)
+	if t.alphabet == alphabetPieces && !t.touches(first) {
+		return t.Candidate(text)
+	}
 	pieces := t.continuing()
 	id, ok := pieces[text]
 	if ok {

@@ -7,12 +7,12 @@ import (
 )
 
 // words finds the words of a text. A word is letters and digits with their
-// marks, as in हिन्दी. An apostrophe, a hyphen, a full stop or a joiner ties two
-// parts of a word, and a comma two of a number. Chinese characters and hiragana
-// are words by themselves. The page of infill/serve has the same
+// marks, as in हिन्दी. An apostrophe, a hyphen, a full stop or what nobody sees (a
+// joiner, a soft hyphen, a space of no width) ties two parts of a word, and a comma
+// two of a number. Chinese characters and hiragana are words by themselves. The page of infill/serve has the same
 // expression.
 var words = regexp.MustCompile(`[\p{Han}\p{Hiragana}]\p{M}*|` + letter + `(?:` + letter + `|\p{M})*` +
-	`(?:['’.·\x{200C}\x{200D}-](?:` + letter + `|\p{M})+|,\p{N}+)*`)
+	`(?:(?:\p{Cf}+|\p{Cf}*['’.·-]\p{Cf}*)(?:` + letter + `|\p{M})+|,\p{N}+)*`)
 
 const letter = `(?:[^\P{L}\p{Han}\p{Hiragana}]|\p{N})`
 

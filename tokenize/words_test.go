@@ -18,6 +18,8 @@ func TestWordSpans(t *testing.T) {
 		{"the cafe\u0301s of 1990", []string{"the", "cafe\u0301s", "of", "1990"}},
 		{"she's a well-known o’clock - 'no'", []string{"she's", "a", "well-known", "o’clock", "no"}},
 		{"می\u200cروم [MASK]", []string{"می\u200cروم"}},
+		{"crois\u00adsant crois\u200bsant \u200bcat\u200b mother\u00ad-\u200bin-law", []string{"crois\u00adsant",
+			"crois\u200bsant", "cat", "mother\u00ad-\u200bin-law"}},
 		{"ภาษาไทย [MASK]", []string{"ภาษาไทย"}},
 		{"தமிழ் ___ מִלָּה", []string{"தமிழ்", "מִלָּה"}},
 		{"[MASK=word~st..d] [MASK] <mask> ____ \\[MASK] a", []string{"a"}},

@@ -31,7 +31,7 @@ func TestChoices(t *testing.T) {
 		{"", "input", cli.Inputs()},
 		{"", "format", append(cli.Formats(), "lines", "words")},
 		{"", "device", []string{"auto", "cpu", "cuda"}},
-		{"score", "method", []string{"l2r", "original"}},
+		{"score", "method", []string{"l2r", "within_word_l2r", "original"}},
 		{"score", "format", cli.Formats()},
 	}
 	for _, test := range tests {

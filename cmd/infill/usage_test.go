@@ -64,7 +64,7 @@ func TestUsage(t *testing.T) {
 		{`--samples`, `flag needs an argument: --samples`},
 
 		{`score --pairs --column a "x	y"`, `--column: "a" is not two names with a comma between them`},
-		{`score --method salazar`, `--method: "salazar" is not one of l2r, original`},
+		{`score --method salazar`, `--method: "salazar" is not one of l2r, within_word_l2r, original`},
 		{`score --format yaml`, `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{`score --seed 1`, `unknown flag: --seed`},
 		{`version --format csv`, `--format: "csv" is not one of text, json`},

@@ -34,6 +34,8 @@ type maskParameters struct {
 	TopK    int      `json:"top_k,omitempty" minimum:"1" default:"5" doc:"How many candidates."`
 	Targets []string `json:"targets,omitempty" doc:"Only these tokens are rated. Of a word of several, the first is, with a header Warning."`
 	OwnMask bool     `json:"own_mask,omitempty" doc:"Whether only the model's own mask is a blank, as in transformers; see /v1/models."`
+	// Truncation is transformers' option of its tokenizer.
+	Truncation bool `json:"truncation,omitempty" doc:"Whether a text that is too long is cut at the right, as in transformers. Else the model reads a window around the blanks, with a header Warning."`
 }
 
 // Candidate is one token for a blank.
@@ -48,7 +50,8 @@ func readMask(v object.Value) (*maskRequest, error) {
 	q := &maskRequest{}
 	p := &q.Parameters
 	p.TopK = 5
-	parameters := keys{"top_k": whole(&p.TopK, 1), "targets": texts(&p.Targets), "own_mask": truth(&p.OwnMask)}
+	parameters := keys{"top_k": whole(&p.TopK, 1), "targets": texts(&p.Targets), "own_mask": truth(&p.OwnMask),
+		"truncation": truth(&p.Truncation)}
 	return q, keys{"inputs": oneOrMore(&q.Inputs), "options": ignored,
 		"parameters": func(v object.Value) error { return parameters.take(v, "parameters.") }}.take(v, "", "inputs")
 }
@@ -63,7 +66,7 @@ type namedMaskInput struct {
 }
 
 type maskOutput struct {
-	Warning []string `header:"Warning" doc:"What was rated in the place of a target."`
+	Warning []string `header:"Warning" doc:"What was rated in the place of a target, and how much of a text that is too long."`
 	Body    any
 }
 
@@ -130,14 +133,12 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	slots := 0
 	err = s.read(ctx, len(strings.Join(texts, "")), func() error {
 		for i, text := range texts {
-			if q.Parameters.OwnMask {
-				text = f.Tokenizer().OnlyMask(text)
-			}
-			p, err := s.maskPlan(f, text)
+			p, err := s.maskPlan(f, text, q.Parameters)
 			if err != nil {
-				return err
+				return ofText(err, i, len(texts))
 			}
 			plans[i] = p
+			warnings = append(warnings, p.TooLong()...)
 			tokens := float64(len(p.Template().IDs)) // of its one row
 			e.add(f, tokens, tokens)
 			slots = max(slots, p.Slots())
@@ -159,8 +160,10 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	if !q.Inputs.list {
 		answer.Body = found[0]
 	}
-	for _, warning := range warnings {
-		answer.Warning = append(answer.Warning, warningCode+strconv.QuoteToASCII(warning))
+	for i, warning := range warnings {
+		if !slices.Contains(warnings[:i], warning) {
+			answer.Warning = append(answer.Warning, warningCode+strconv.QuoteToASCII(warning))
+		}
 	}
 	return answer, nil
 }
@@ -171,7 +174,17 @@ const warningCode = "299 infill "
 
 // maskPlan plans a text as every other door does. What the format of the answer
 // cannot tell is refused.
-func (s *Server) maskPlan(f *infill.Filler, text string) (*infill.Plan, error) {
+func (s *Server) maskPlan(f *infill.Filler, text string, o maskParameters) (*infill.Plan, error) {
+	var err error
+	if o.OwnMask {
+		text = f.Tokenizer().OnlyMask(text)
+	}
+	if o.Truncation {
+		text, err = f.Cut(text)
+	}
+	if err != nil {
+		return nil, err
+	}
 	p, err := f.Plan(infill.Request{Template: text, Fit: infill.Fit{Fill: infill.FillAny}})
 	if err != nil {
 		return nil, err
@@ -198,6 +211,9 @@ func (s *Server) maskPlan(f *infill.Filler, text string) (*infill.Plan, error) {
 // targetIDs returns the token ids of words, ascending. Of a word that is no token,
 // it takes the first piece and warns, as the pipeline of transformers does.
 func targetIDs(t *tokenize.Tokenizer, words []string) (ids []int, warnings []string, err error) {
+	if words != nil && len(words) == 0 {
+		return nil, nil, unfit("targets: at least one must be given")
+	}
 	for _, word := range words {
 		id, ok := t.ID(word)
 		if ok {

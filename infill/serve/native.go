@@ -118,14 +118,26 @@ type fillInput struct {
 type ScoreRequest struct {
 	Texts   several[string] `json:"texts" doc:"A text, or a list of texts."`
 	Context string          `json:"context,omitempty" doc:"Text that stands before each text, and is not scored."`
-	Method  string          `json:"method,omitempty" enum:"l2r,original" default:"l2r" doc:"What is masked beside a token: the rest of its word to the right, or nothing."`
+	Method  string          `json:"method,omitempty" enum:"l2r,within_word_l2r,original" default:"l2r" doc:"What is masked with a token: the rest of its word, the rest of the tokenizer's word, or nothing more."`
 	Model   string          `json:"model,omitempty" doc:"The name of a model that is served."`
+}
+
+// ofText names the text of several, counted from 0, that has an error.
+func ofText(err error, i, texts int) error {
+	if texts == 1 {
+		return err
+	}
+	return fmt.Errorf("text %d: %w", i+1, err)
 }
 
 func readScore(v object.Value) (*ScoreRequest, error) {
 	q := &ScoreRequest{Method: string(infill.WordScore)}
+	var methods []string
+	for _, m := range infill.ScoreMethods() {
+		methods = append(methods, string(m))
+	}
 	return q, keys{"texts": oneOrMore(&q.Texts), "model": text(&q.Model), "context": text(&q.Context),
-		"method": choice(&q.Method, string(infill.WordScore), string(infill.PieceScore))}.take(v, "", "texts")
+		"method": choice(&q.Method, methods...)}.take(v, "", "texts")
 }
 
 type scoreInput struct {
@@ -549,11 +561,8 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 				err = unfit("%d tokens, each of which needs a model row, this server takes %d a text: split the text",
 					len(encoding.IDs)-2, s.Limits.Rows)
 			}
-			if err != nil && len(texts) > 1 {
-				err = fmt.Errorf("text %d: %w", i+1, err)
-			}
 			if err != nil {
-				return err
+				return ofText(err, i, len(texts))
 			}
 			tokens := float64(len(encoding.IDs)) * float64(len(encoding.IDs)) // a row for each token
 			e.add(f, tokens, tokens)
@@ -565,7 +574,7 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 	}
 	// A long text fills the model's calls by itself: all rows of its
 	// windows exist at once.
-	const ofByte, ofWindow = 128, 8 << 20
+	const ofByte, ofWindow = 128, infill.AskedBytes
 	width := max(1, min(textsAtOnce, len(texts), longTexts/max(1, longest)))
 	e.bytes = ofByte*float64(size) +
 		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))

@@ -21,13 +21,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"infill/infill"
 	"infill/infill/serve"
+	"infill/lm/lmtest"
 	"infill/models"
+	"infill/tokenize"
 )
 
 const name = "small"
@@ -230,6 +233,93 @@ func TestOwnMask(t *testing.T) {
 	}
 }
 
+// TestLongTexts: of a text that is too long, every path answers for a window and says
+// so. With truncation the text is cut at the right, as transformers does, and a blank
+// that is cut off is an error.
+func TestLongTexts(t *testing.T) {
+	fake, _ := newFaulty(t, nil) // it reads 32 tokens
+	url := start(t, func(o *serve.Options) { o.Models["fake"] = fake })
+	f := options(t).Models[name]
+	const positions = 512
+	blue := func(n int) string { return strings.Repeat(" blue", n) }
+	long := "[MASK] house" + blue(700)
+	cats := strings.Repeat(" cat", 50)
+	for path, body := range map[string]string{
+		"/models/fake": `{"inputs": "the [MASK]` + cats + `"}`,
+		"/v1/fill":     `{"model": "fake", "template": "the [MASK]` + cats + `"}`,
+		"/v1/gaps":     `{"model": "fake", "text": "the [dog]` + cats + `"}`,
+		"/v1/score":    `{"model": "fake", "texts": "the dog` + cats + `"}`,
+	} {
+		answer, text := post(t, url+path, body, "Content-Type", "application/json")
+		said := strings.Join(answer.Header.Values("Warning"), "\n") + text
+		if answer.StatusCode != 200 || !strings.Contains(said, "of the text's 54 tokens the model sees the 32 around ") {
+			t.Errorf("%s: %d %.200s, headers %q", path, answer.StatusCode, text, answer.Header)
+		}
+	}
+	for text, cut := range map[string]string{
+		long:                           "[MASK] house" + blue(positions-4),
+		"a [MASK]" + blue(600):         "a [MASK]" + blue(positions-4),
+		"a [MASK] blue":                "a [MASK] blue",
+		"a [MASK]" + blue(positions-4): "a [MASK]" + blue(positions-4),
+	} {
+		code, got := ask(t, url, `{"inputs": "`+text+`", "parameters": {"truncation": true}}`)
+		if _, want := ask(t, url, `{"inputs": "`+cut+`"}`); code != 200 || got != want {
+			t.Errorf("%.20s: %d %.300s", text, code, got)
+		}
+	}
+	code, text := ask(t, url, `{"inputs": ["a [MASK]", "`+blue(600)+` [MASK]"], "parameters": {"truncation": true}}`)
+	if code != 422 || !strings.Contains(text, "text 2: text too long at byte offset 3001: the model reads 512 tokens, "+
+		"and the cut takes a blank off") {
+		t.Errorf("%d %s", code, text)
+	}
+	plan, err := f.Plan(infill.Request{Template: long})
+	if err != nil || len(plan.TooLong()) != 1 {
+		t.Errorf("%v, %v", plan, err)
+	}
+}
+
+// TestSequences: a sequence is the user's own text, with one blank filled.
+func TestSequences(t *testing.T) {
+	file, err := os.ReadFile("../../tokenize/testdata/families/roberta.tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, err := tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roberta := infill.New(lmtest.New(tokenizer.VocabularySize(), 32), tokenizer)
+	url := start(t, func(o *serve.Options) { o.Models["roberta"] = roberta })
+	for _, path := range []string{"/", "/models/roberta"} {
+		for text, beside := range map[string][]string{
+			"My name is <mask>, she said [MASK] .": {"My name is ", ", she said [MASK] .", "My name is <mask>, she said ", " ."},
+			"A ___ (very [MASK:2]) one":            {"A ", " (very [MASK:2]) one", "A ___ (very", " one", "A ___ (very", " one"},
+		} {
+			_, answer := ask(t, url+path, `{"inputs": "`+text+`", "parameters": {"top_k": 50}}`)
+			for slot, values := range decode[[][]serve.Candidate](t, answer) {
+				for _, v := range values {
+					left, right := strings.TrimSpace(beside[2*slot]), beside[2*slot+1]
+					if !strings.HasPrefix(v.Sequence, left) || !strings.HasSuffix(v.Sequence, right) {
+						t.Errorf("%s %s: slot %d has %q", path, text, slot, v.Sequence)
+					}
+				}
+			}
+		}
+	}
+	for body, want := range map[string]string{
+		`{"inputs": "a [MASK]", "parameters": {"targets": []}}`: "targets: at least one must be given",
+		`{"inputs": ["a [MASK]", "b [MASK]", "c"]}`:             "text 3: no blank",
+		`{"inputs": ["[MASK=x] a [MASK=x]", "b [MASK]"]}`:       "text 1: two blanks are called x",
+		`{"inputs": ["c"]}`: `{"error":"no blank`,
+		`{"inputs": "a [MASK]", "parameters": {"truncation":1}}`: "truncation: expected",
+	} {
+		code, answer := ask(t, url, body)
+		if code != 422 || !strings.Contains(answer, want) {
+			t.Errorf("%s: %d %s, want %q", body, code, answer, want)
+		}
+	}
+}
+
 // TestHuggingFaceBlanks: a blank means at POST / what it means at every other
 // door, or is refused with the door that tells it.
 func TestHuggingFaceBlanks(t *testing.T) {
@@ -406,7 +496,7 @@ func TestForgiving(t *testing.T) {
 	for _, c := range []struct{ path, body, same string }{
 		{"/", `{"inputs": "a [MASK]", "parameters": {"top_k": 3.0, "targets": null}, "options": null}`,
 			`{"inputs": "a [MASK]", "parameters": {"top_k": 3}}`},
-		{"/models/" + name, `{"inputs": "a [MASK]", "parameters": {"top_k": 3e0, "targets": []}, "options": {"x": 1}}`,
+		{"/models/" + name, `{"inputs": "a [MASK]", "parameters": {"top_k": 3e0}, "options": {"x": 1}}`,
 			`{"inputs": "a [MASK]", "parameters": {"top_k": 3}}`},
 		{"/", `{"inputs": "a [MASK]", "parameters": null}`, `{"inputs": "a [MASK]", "parameters": {"top_k": 5}}`},
 		{"/v1/score", `{"texts": "a word", "method": null, "model": null}`, `{"texts": "a word", "method": "l2r"}`},
@@ -770,7 +860,7 @@ func TestOutOfTime(t *testing.T) {
 		{"chains", "/v1/fill", `{` + three + `, "sampler": "gibbs", "samples": 2, "steps": 100}`, "", 30, 200,
 			"these are the likeliest fills met by then"},
 		{"events", "/v1/fill", `{` + three + `}`, "text/event-stream", 9, 200, `"unfinished":true`},
-		{"a list", "/v1/fill", `[{"template": "the [MASK]"}, {` + three + `}]`, "", 10, 200, `"unfinished":true`},
+		{"a list", "/v1/fill", `[{"template": "the [MASK]"}, {` + three + `, "top": 40}]`, "", 10, 200, `"unfinished":true`},
 		{"nothing found", "/v1/fill", `{` + three + `}`, "", 1, 503, "longer than this server allows"},
 		{"no event before", "/v1/fill", `{` + three + `}`, "text/event-stream", 1, 503, "longer than this server allows"},
 		{"masks", "/", `{"inputs": "the [MASK] sat"}`, "", 1, 503, "longer than this server allows"},

@@ -107,11 +107,11 @@ class Infill:
         self, inputs: str | Iterable[str], *, top_k: int = 5, targets: str | Iterable[str] | None = None
     ) -> list[Any]:
         """Answer as transformers.pipeline("fill-mask") does: each blank by itself."""
-        return self._masks(inputs, top_k, targets, own_mask=False)
+        return self._masks(inputs, top_k, targets)
 
-    def _masks(self, inputs: str | Iterable[str], top_k: int, targets: Any, own_mask: bool) -> list[Any]:
+    def _masks(self, inputs: str | Iterable[str], top_k: int, targets: Any, **parameters: Any) -> list[Any]:
         top_k = operator.index(top_k)
-        parameters: dict[str, Any] = {"top_k": top_k or 1, "own_mask": own_mask}
+        parameters["top_k"] = top_k or 1
         if targets is not None:
             parameters["targets"] = [targets] if isinstance(targets, str) else list(targets)
             if not parameters["targets"]:
@@ -333,7 +333,8 @@ def _score(answer: list[dict[str, Any]]) -> Score:
     s = answer[0]
     tokens = tuple((t["token"], t["log_prob"]) for t in s["tokens"])
     words = tuple((w["word"], w["log_likelihood"]) for w in s["words"])
-    return Score(s["text"], s["log_likelihood"], s["pseudo_perplexity"], tokens, words)
+    warned = tuple(s.get("warnings", ()))
+    return Score(s["text"], s["log_likelihood"], s["pseudo_perplexity"], tokens, words, warned)
 
 
 class _Bar:
@@ -361,7 +362,7 @@ class _Bar:
 class _FillMask:
     def __init__(self, infill: Infill, top_k: int, targets: Any, tokenizer_kwargs: Mapping[str, Any] | None):
         self.task, self.infill, self.top_k, self.targets = "fill-mask", infill, top_k, targets
-        _check_tokenizer(tokenizer_kwargs)
+        self.truncation = _truncates(tokenizer_kwargs)
         (model,) = infill._process.ask("/v1/models", None).body
         self.tokenizer = types.SimpleNamespace(mask_token=model["mask"])
         infill._masks(f"a {model['mask']}", 1, None, own_mask=True)  # a device that is not here is refused now
@@ -377,21 +378,28 @@ class _FillMask:
         num_workers: int | None = None,
         tokenizer_kwargs: Mapping[str, Any] | None = None,
     ) -> list[Any]:
-        _check_tokenizer(tokenizer_kwargs)
         top_k = self.top_k if top_k is None else top_k
+        targets = self.targets if targets is None else targets
+        truncation = self.truncation if tokenizer_kwargs is None else _truncates(tokenizer_kwargs)
         try:
-            return self.infill._masks(inputs, top_k, self.targets if targets is None else targets, own_mask=True)
+            return self.infill._masks(inputs, top_k, targets, own_mask=True, truncation=truncation)
         except ProgramEnded:
             raise
         except InfillError as error:
             raise _refusal()(*error.args) from None
 
 
-def _check_tokenizer(options: Mapping[str, Any] | None) -> None:
-    """Refuse what would change numbers. Padding and cutting are the program's own."""
+def _truncates(options: Mapping[str, Any] | None) -> bool:
+    """Whether a text that is too long is cut at the right. Padding is the program's own."""
     for name in options or ():
         if name not in ("padding", "truncation"):
             raise TypeError(f"tokenizer_kwargs: {name} is not here: only padding and truncation")
+    wanted = (options or {}).get("truncation")
+    if wanted in (True, "longest_first", "only_first"):
+        return True
+    if wanted in (None, False, "do_not_truncate"):
+        return False
+    raise ValueError(f"tokenizer_kwargs: truncation: {wanted!r} is not True or False")
 
 
 def _refusal() -> type[PipelineException]:
@@ -449,7 +457,9 @@ def pipeline(
     """Stand in for transformers.pipeline("fill-mask", ...).
 
     As there, only the model's own mask is a blank (pipeline.tokenizer.mask_token), and of a
-    target that is no token the first piece is rated, with a warning. batch_size,
+    target that is no token the first piece is rated, with a warning. Of a text that is too
+    long the model reads a window around the mask, with a warning, where transformers has an
+    error; tokenizer_kwargs={"truncation": True} cuts it at the right, as there. batch_size,
     num_workers and use_fast change nothing: the program chooses its own.
     Numbers are computed in float32, so that dtype can be nothing else.
     Other arguments of transformers that change nothing here are taken with a warning, and

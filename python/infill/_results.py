@@ -127,6 +127,7 @@ class Score:
     """Each token with its log-probability."""
     words: tuple[tuple[str, float], ...]
     """Each word, or sign between words, with its log-likelihood in nats; its negative is the surprisal."""
+    warnings: tuple[str, ...] = ()
 
 
 class Exercise(Table):

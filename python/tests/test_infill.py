@@ -41,6 +41,26 @@ def test_fill(m):
     assert len(result.alone) == 2 and max(result.alone[0].values()) > result[0].probability
 
 
+def test_long_text(m):
+    long = "[MASK] house" + " blue" * 700
+    fill = pipeline()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        window = fill(long)
+        assert "tokens the model sees the 512 around the blanks" in str(said[0].message) and len(said) == 1
+        cut = fill(long, tokenizer_kwargs={"truncation": True})
+        assert cut == fill("[MASK] house" + " blue" * 508) and len(said) == 1
+        assert cut[0]["sequence"].count("blue") == 508 and window[0]["sequence"].count("blue") == 700
+        assert fill(long, tokenizer_kwargs={"truncation": "do_not_truncate"}) == window
+        with pytest.raises(InfillError, match="the cut takes a blank off"):
+            fill("blue " * 700 + "[MASK]", tokenizer_kwargs={"truncation": True})
+        with pytest.raises(ValueError, match="truncation: 3"):
+            fill(long, tokenizer_kwargs={"truncation": 3})
+    assert "tokens the model sees the 512 around the blanks" in m.fill(long).warnings[0]
+    assert m.score("a house .").warnings == ()
+    assert "[UNK]" in m.score("a 猫 .").warnings[0]
+
+
 def test_list_of_templates(m):
     templates = [f"{n} men [MASK] the house." for n in range(2, 302)]
     results = m.fill(templates, top=1)

@@ -70,8 +70,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	cli.AddChoice(cmd, (*string)(&c.method), "method", "",
-		cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}),
-		"what is masked with each token: the rest of its word, or nothing more")
+		cli.Texts(infill.ScoreMethods()),
+		"what is masked with each token: the rest of its word, the rest of the tokenizer's word (as minicons "+
+			"does), or nothing more")
 	flags.StringVar(&c.context, contextColumn, "", "`TEXT` that stands before each text and is not scored; a column "+
 		"context gives each its own")
 	flags.BoolVar(&c.words, "words", false, "a row for each word, with its surprisal")
@@ -360,10 +361,6 @@ func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err e
 		lines, err = append(lines, r.beside(line)), errors.Join(err, failed)
 	}
 	s := r.scores[0]
-	metric := string(s.Method)
-	if s.Method == infill.WordScore {
-		metric = "within_word_l2r"
-	}
 	switch {
 	case r.word != nil:
 		line, failed := r.wordLine()
@@ -375,11 +372,11 @@ func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err e
 	case c.tokens:
 		for i, t := range s.Tokens {
 			add("id", id, "text", s.Text, "position", i+1, "token", t.Token, "token_id", t.ID, "token_score", t.LogProb,
-				"sequence_score", s.LogLikelihood, "PLL_metric", metric)
+				"sequence_score", s.LogLikelihood, "PLL_metric", s.Method)
 		}
 	default:
 		add("id", id, "text", s.Text, "sequence_score", s.LogLikelihood, "tokens", len(s.Tokens),
-			"pseudo_perplexity", s.PseudoPerplexity, "PLL_metric", metric)
+			"pseudo_perplexity", s.PseudoPerplexity, "PLL_metric", s.Method)
 	}
 	return lines, err
 }
