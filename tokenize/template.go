@@ -198,12 +198,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 		return nil, err
 	}
 	if len(blanks) == 0 {
-		detail := "write [MASK] or ___ where a word is wanted"
-		meant, at := MeantBlank(text)
-		if meant != "" && len(BlankSpans(meant, further)) == 0 { // not text after a backslash
-			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
-		}
-		return nil, inputFault(ErrNoBlank, -1, "%s", detail)
+		return nil, noBlank(text, "[MASK] or ___", func(part string) bool { return len(BlankSpans(part, further)) > 0 })
 	}
 	if err := checkNames(text, blanks); err != nil {
 		return nil, err

@@ -563,6 +563,17 @@ def test_pipeline_reads_its_mask_only(pipe):
         pipe("a ___ house")
 
 
+def test_another_mask():
+    """The error of a text without the model's mask names that mask, and not another one."""
+    roberta = pipeline("fill-mask", model=HERE.parent.parent / "lm" / "internal" / "bert" / "testdata" / "roberta")
+    mask = roberta.tokenizer.mask_token
+    assert mask == "<mask>" and roberta(f"a {mask} house")
+    for text in ("a [MASK] house", "a ___ house", "a house"):
+        with pytest.raises(InfillError, match="write <mask> where a word is wanted") as caught:
+            roberta(text)
+        assert "or ___" not in str(caught.value)
+
+
 def test_targets_of_several_pieces(m, pipe):
     """The first piece is rated, with a warning at the line that asked."""
     for ask in (m.fill_mask, pipe):
