@@ -163,7 +163,7 @@ func (c Chains) cost(p *Plan) (rows int, bytes float64) {
 	n := float64(p.Slots())
 	chains := float64(c.Samples)
 	steps := float64(c.Steps)
-	r := float64(len(p.layouts)) + chains*(steps+1)*n
+	r := float64(p.roots()) + chains*(steps+1)*n
 	candidates := float64(c.Candidates)
 	if candidates == 0 {
 		candidates = float64(p.filler.tokenizer.VocabularySize())

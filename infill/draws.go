@@ -42,15 +42,14 @@ func (d Draws) check(*Request, Model) error {
 func (d Draws) fits(p *Plan) error { return p.takes(d.Order) }
 
 func (d Draws) cost(p *Plan) (rows int, bytes float64) {
-	layouts := len(p.layouts)
 	switch {
 	case p.Slots() == 1: // the row with all slots masked gives every probability
-		rows = layouts
+		rows = p.roots()
 	case d.Budget.Rows > 0:
-		rows = max(d.Budget.Rows, layouts)
+		rows = max(d.Budget.Rows, p.roots())
 	}
 	n, vocabulary := float64(p.Slots()), float64(p.filler.tokenizer.VocabularySize())
-	kept := float64(4 * keptNumbers * layouts)
+	kept := float64(4 * keptNumbers * len(p.layouts))
 	if rows > 0 {
 		kept = min(kept, 4*float64(rows)*vocabulary)
 	}
@@ -59,7 +58,7 @@ func (d Draws) cost(p *Plan) (rows int, bytes float64) {
 
 // likely: few draws are made again.
 func (d Draws) likely(p *Plan, rows int) int {
-	return min(rows, len(p.layouts)+int(d.Samples)*(p.Slots()-1))
+	return min(rows, p.roots()+int(d.Samples)*(p.Slots()-1))
 }
 
 func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
@@ -68,24 +67,38 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 		laws[i].Target.(*law).keep()
 	}
 	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, int(d.Samples))
-	drawn, err := samplers.Draw(ctx, laws, float64(d.Temperature), streams,
-		func(spent int) int { return d.Budget.room(len(w.roots)+spent, w.began) })
+	roots := w.asker.rows
+	trial := w.plan.Slots() - 1 // rows of a whole one
+	room := func(rejected int) int {
+		left := d.Budget.room(w.asker.rows+rejected, w.began)
+		if d.Budget.Seconds > 0 {
+			left = min(left, trialsAtOnce*trial)
+		}
+		return left
+	}
+	drawn, err := samplers.Draw(ctx, laws, float64(d.Temperature), streams, room)
 	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return !d.Done })
 	if err != nil {
 		return d.answer(w, drawn), err
 	}
 	if len(drawn) == 0 {
 		return nil, misfit("samples", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
-			"blanks may not take is made again; give more with --budget", d.Budget.text())
+			"blanks may not take is made again; give %d rows or more with --budget", d.Budget.text(),
+			max(roots+trial, w.asker.rows+1))
 	}
 	a := d.answer(w, drawn)
 	if len(drawn) < int(d.Samples) {
+		a.wanted = int(d.Samples)
 		a.warnings = append(a.warnings,
 			fmt.Sprintf("%s sufficed for %d of %d draws: each token of a draw takes a row, and a draw that the "+
 				"blanks may not take is made again; give more with --budget", d.Budget.text(), len(drawn), d.Samples))
 	}
 	return a, nil
 }
+
+// trialsAtOnce is how many draws are open at once where seconds are the budget: all
+// that have begun are carried to their end.
+const trialsAtOnce = 64
 
 // answer lists the fills of finished draws.
 func (d Draws) answer(w *work, drawn []samplers.Drawn) *answer {

@@ -254,6 +254,7 @@ type vocabulary struct {
 	classes   func() []tokenClass // class of each token, [vocabulary]
 	reads     func() []string     // text of each word or piece, else "", [vocabulary]
 	lower     func() []string     // the same in lower case
+	shown     func() []string     // what each token shows, in lower case, [vocabulary]
 	all       func() []int        // every token id
 	kinds     sync.Map            // cache of rules.kinds
 	lists     sync.Map            // cache of vocabulary.list
@@ -269,6 +270,13 @@ func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
 			ids[id] = id
 		}
 		return ids
+	})
+	v.shown = sync.OnceValue(func() []string {
+		texts := make([]string, tokenizer.VocabularySize())
+		for id := range texts {
+			texts[id] = strings.ToLower(tokenizer.Spelled([]int{id}))
+		}
+		return texts
 	})
 	v.lower = sync.OnceValue(func() []string {
 		texts := slices.Clone(v.reads())

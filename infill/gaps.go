@@ -270,7 +270,7 @@ func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := plan.layouts[0]
+	l := plan.shortest
 	if len(l.question.slots) != 1 {
 		return nil, misfit("text", "it holds a blank itself: fill it first")
 	}

@@ -13,11 +13,12 @@ import (
 // warnings returns the warnings for the user of the result r.
 func (w *work) warnings(r *Result) []string {
 	top := int(w.plan.Request.Top)
-	l := w.plan.layouts[0]
+	l := w.plan.shortest
 	warnings := append([]string{}, w.plan.rules.warnings...)
-	warnings = append(warnings, w.plan.filler.unknown("template", l.question.ids())...)
+	ids := l.question.ids()
+	warnings = append(warnings, w.plan.filler.unknown("template", ids)...)
 	warnings = append(warnings, w.plan.TooLong()...)
-	warnings = append(warnings, w.foreign(l)...)
+	warnings = append(warnings, w.foreign(l, ids)...)
 	for blank := range l.template.Blanks {
 		warnings = append(warnings, joined(l, blank)...)
 		warnings = append(warnings, begun(l, blank)...)
@@ -64,11 +65,11 @@ func (f *Filler) unknown(what string, ids []int) []string {
 
 // foreign warns if the model does not know half of a template's words, or cuts
 // the words into so many pieces that it can hardly have learned their language.
-func (w *work) foreign(l *layout) []string {
+func (w *work) foreign(l *layout, ids []int) []string {
 	words := 0
 	cut := 0
 	unknown := 0
-	for position, id := range l.question.ids() {
+	for position, id := range ids {
 		switch class := w.plan.filler.vocabulary.classes()[id]; {
 		case slices.Contains(l.question.slots, position):
 		case id == w.plan.filler.tokenizer.UnknownID():
@@ -151,7 +152,7 @@ func (w *work) rather(l *layout, blank int) []string {
 	if l.rules.fill == FillAny || own.list != nil || own.pattern != nil {
 		return nil
 	}
-	row := w.roots[0][b.First]
+	row := w.alone[b.First]
 	known := row[:min(len(row), w.plan.filler.tokenizer.VocabularySize())] // a row may be longer than the vocabulary
 	takes := l.alone(b.First)
 	best := -1 // the likeliest token that the blank may not take

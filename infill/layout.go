@@ -1,7 +1,9 @@
 package infill
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"infill/samplers"
 	"infill/tokenize"
@@ -26,14 +28,14 @@ type group struct {
 	first     []int // the first slot of each
 	pieces    int   // slots of each
 	spellings spellings
-	// rivals are the groups that must hold other tokens than this one does.
+	// rivals are the groups that must read otherwise than this one does.
 	rivals []int
 }
 
-// newLayout finds what the blanks of a template may hold. It returns an error if
-// a blank may hold nothing, or if not all blanks can be filled together.
-func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
-	l := &layout{template: t, rules: r}
+// newLayout finds what the blanks of a template may hold. err says why they cannot be
+// filled: a blank may hold nothing, or not all can be filled together.
+func newLayout(t *tokenize.Template, r *rules) (l *layout, err error) {
+	l = &layout{template: t, rules: r}
 	first := firstOfName(t.Blanks)
 	place := make([]int, len(t.Blanks)) // the group of each blank
 	for i, b := range t.Blanks {
@@ -52,25 +54,26 @@ func newLayout(t *tokenize.Template, r *rules) (*layout, error) {
 	}
 	for i := range l.groups {
 		g := &l.groups[i]
-		var err error
-		g.spellings, err = r.spellings(t, g.blanks)
-		if err != nil {
-			return nil, err
+		spellings, nothing := r.spellings(t, g.blanks)
+		if nothing != nil {
+			spellings = none{}
+			err = cmp.Or(err, nothing)
 		}
+		g.spellings = spellings
 		for j := range l.groups {
-			if r.distinct && i != j && l.groups[j].pieces == g.pieces {
+			if r.distinct && i != j {
 				g.rivals = append(g.rivals, j)
 			}
 		}
 	}
 	open := slices.Repeat([]int{samplers.Open}, len(l.template.Slots))
 	for i, g := range l.groups {
-		if !l.differ(open, append(slices.Clone(g.rivals), i)) {
-			return nil, constrained("blank %d and others of its length have too few words to hold different ones: "+
-				"give them more, or leave distinct out", g.blanks[0]+1)
+		if err == nil && !l.differ(open, append(slices.Clone(g.rivals), i)) {
+			err = constrained("blank %d and others have too few words to hold different ones: give them more, or leave "+
+				"distinct out", g.blanks[0]+1)
 		}
 	}
-	return l, nil
+	return l, err
 }
 
 // pieces returns the number of slots of each blank, [blanks].
@@ -151,7 +154,7 @@ func (l *layout) allows(state []int) bool {
 			return false
 		}
 		for _, rival := range g.rivals {
-			if slices.Equal(known, l.known(state, rival)) {
+			if l.reads(i, known) == l.reads(rival, l.known(state, rival)) {
 				return false
 			}
 		}
@@ -194,43 +197,53 @@ func (l *layout) order(o Order) []int {
 	return blanks
 }
 
-// This file keeps blanks apart that must hold different tokens (the option
-// distinct). Groups of one length can be filled with different sequences if each
-// can be matched with a sequence of its own. A group with at least as many
-// sequences as there are groups always can, after all others.
+// What follows keeps blanks apart that must differ (the option distinct), by what a
+// reader sees, without capitals. Groups can differ if each can be matched with a text of
+// its own. A group with at least as many texts as there are groups always can, after all
+// others.
+
+// reads returns what the tokens of a group read, without capitals.
+func (l *layout) reads(number int, tokens []int) string {
+	written := l.rules.spelled(l.groups[number].blanks[0], tokens)
+	if written == "" {
+		written = l.rules.vocabulary.tokenizer.Spelled(tokens)
+	}
+	return strings.ToLower(written)
+}
 
 // apart returns those of tokens that a slot may take so that its group and the
-// rivals can hold different sequences.
+// rivals can differ.
 func (l *layout) apart(state []int, slot int, tokens []int) []int {
 	number := l.groupOf[slot]
-	piece := l.pieceOf[slot]
 	g := &l.groups[number]
-	known := l.known(state, number)
-	suspects := map[int]bool{} // tokens that lead to a sequence that a rival needs
+	var taken []string // what a rival needs
 	for _, rival := range g.rivals {
-		sequences := l.sequences(state, rival, len(g.rivals)+1)
-		if len(sequences) > len(g.rivals) {
-			continue
+		texts := l.texts(state, rival, len(g.rivals)+1)
+		if len(texts) <= len(g.rivals) {
+			taken = append(taken, texts...)
 		}
-		for _, sequence := range sequences {
-			if agree(known, sequence) {
-				suspects[sequence[piece]] = true
-			}
-		}
+	}
+	shown := l.rules.vocabulary.shown()
+	suspect := func(token int) bool {
+		return slices.ContainsFunc(taken, func(text string) bool { return strings.Contains(text, shown[token]) })
 	}
 	all := append(slices.Clone(g.rivals), number)
 	own := slices.Clone(state)
 	return slices.DeleteFunc(slices.Clone(tokens), func(token int) bool {
 		own[slot] = token
-		return suspects[token] && !l.differ(own, all)
+		return suspect(token) && !l.differ(own, all)
 	})
 }
 
-// sequences returns what a group may hold that agrees with a state, many at most.
-func (l *layout) sequences(state []int, number, many int) [][]int {
-	var list [][]int
+// texts returns what a group may read that agrees with a state, many at most.
+func (l *layout) texts(state []int, number, many int) []string {
+	var list []string
 	for whole := range l.groups[number].spellings.wholes(l.known(state, number)) {
-		list = append(list, slices.Clone(whole))
+		text := l.reads(number, whole)
+		if slices.Contains(list, text) {
+			continue
+		}
+		list = append(list, text)
 		if len(list) == many {
 			break
 		}
@@ -239,29 +252,28 @@ func (l *layout) sequences(state []int, number, many int) [][]int {
 }
 
 // differ reports whether groups that are rivals of each other can be filled with
-// different sequences that agree with a state.
+// different texts that agree with a state.
 func (l *layout) differ(state []int, groups []int) bool {
-	var few [][][]int
+	var few [][]string
 	for _, number := range groups {
-		list := l.sequences(state, number, len(groups))
+		list := l.texts(state, number, len(groups))
 		if len(list) < len(groups) {
 			few = append(few, list)
 		}
 	}
-	holder := map[string]int{} // the index in few of the group that holds a sequence
-	// Kuhn's algorithm: a group takes a free sequence, or one whose holder can
-	// take another.
+	holder := map[string]int{} // the index in few of the group that holds a text
+	// Kuhn's algorithm: a group takes a free text, or one whose holder can take
+	// another.
 	var place func(group int, tried map[string]bool) bool
 	place = func(group int, tried map[string]bool) bool {
-		for _, sequence := range few[group] {
-			key := string(samplers.AppendKey(nil, sequence...))
-			if tried[key] {
+		for _, text := range few[group] {
+			if tried[text] {
 				continue
 			}
-			tried[key] = true
-			other, held := holder[key]
+			tried[text] = true
+			other, held := holder[text]
 			if !held || place(other, tried) {
-				holder[key] = group
+				holder[text] = group
 				return true
 			}
 		}

@@ -61,7 +61,8 @@ func compareNumbers(t rapid.TB, f *Filler, score *Score, at int) {
 	numbers := map[string]float64{}
 	for name, template := range map[string]string{
 		"blank": fmt.Sprintf("%s[MASK:%d]%s", left, w.Tokens, right), "list": left + "[MASK]" + right} {
-		r, err := f.Fill(context.Background(), Request{Template: template, Fit: Fit{Fill: FillAny, Slots: Lists{1: {w.Word}}}}, nil)
+		fit := Fit{Fill: FillAny, Slots: Lists{1: {w.Word}}}
+		r, err := f.Fill(context.Background(), Request{Template: template, Fit: fit}, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", template, err)
 		}
@@ -177,7 +178,7 @@ func TestOneAlone(t *testing.T) {
 			}
 			for blank, values := range r.Alone {
 				for _, v := range values {
-					same := func(other Value) bool { return other.TokenID == v.TokenID && other.Probability == v.Probability }
+					same := func(o Value) bool { return o.TokenID == v.TokenID && o.Probability == v.Probability }
 					if !slices.ContainsFunc(alone[blank], same) {
 						t.Errorf("%s, blank %d: %+v is not what Alone lists", template, blank+1, v)
 					}

@@ -18,10 +18,13 @@ type Plan struct {
 	filler  *Filler
 	typed   *tokenize.Template // the template with each blank at its shortest
 	layouts []*layout          // of each combination of lengths that has a fill, the shortest first
-	lengths int                // the number of combinations of lengths, each as likely
-	seen    int                // the number of tokens of a too long text that the model sees; 0 if it sees all
-	rules   *rules
-	context []int // tokens in front of the text
+	// shortest is the layout of the shortest lengths, whether it has a fill or
+	// not; what blanks hold by themselves is asked for there.
+	shortest *layout
+	lengths  int // the number of combinations of lengths, each as likely
+	seen     int // the number of tokens of a too long text that the model sees; 0 if it sees all
+	rules    *rules
+	context  []int // tokens in front of the text
 }
 
 // Plan checks and prepares a request without running the model. It returns an
@@ -47,30 +50,83 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	templates, err := typed.Expand(p.rules.lengths(typed))
+	err = p.layOut()
 	if err != nil {
 		return nil, err
 	}
+	return p, r.Method.fits(p)
+}
+
+// layOut makes the layouts of all lengths.
+func (p *Plan) layOut() error {
+	lengths := p.rules.lengths(p.typed)
+	p.lengths = 1
+	var shortest []int
+	for i, j := range firstOfName(p.typed.Blanks) {
+		shortest = append(shortest, lengths[j][0])
+		if i == j {
+			p.lengths *= len(lengths[i])
+		}
+	}
+	templates, err := p.typed.Expand(p.rules.filled(lengths))
+	if err != nil {
+		return err
+	}
 	var first error // of a combination of lengths that has no fill
 	for _, t := range templates {
-		t = p.spelled(t)
-		l, err := newLayout(t, p.rules)
+		l, none, err := p.layout(t)
 		if err != nil {
-			first = cmp.Or(first, err)
-			continue
+			return err
 		}
-		l.question, err = p.ask(t)
-		if err != nil {
-			return nil, err
+		first = cmp.Or(first, none)
+		if none == nil {
+			p.layouts = append(p.layouts, l)
 		}
-		p.seen = max(p.seen, l.question.seen())
-		p.layouts = append(p.layouts, l)
 	}
 	if len(p.layouts) == 0 {
-		return nil, first
+		return first
 	}
-	p.lengths = len(templates)
-	return p, r.Method.fits(p)
+	p.shortest = p.layouts[0]
+	if slices.Equal(p.shortest.pieces(), shortest) {
+		return nil
+	}
+	t, err := p.sized(shortest...)
+	if err != nil {
+		return err
+	}
+	p.shortest, _, err = p.layout(t)
+	return err
+}
+
+// sized returns the template with blanks of given lengths, [blanks].
+func (p *Plan) sized(lengths ...int) (*tokenize.Template, error) {
+	var each [][]int
+	for _, n := range lengths {
+		each = append(each, []int{n})
+	}
+	templates, err := p.typed.Expand(each)
+	if err != nil {
+		return nil, err
+	}
+	return templates[0], nil
+}
+
+// layout makes the layout of a template whose blanks have known lengths. none says
+// why it has no fill.
+func (p *Plan) layout(t *tokenize.Template) (l *layout, none, err error) {
+	t = p.spelled(t)
+	l, none = newLayout(t, p.rules)
+	l.question, err = p.ask(t)
+	p.seen = max(p.seen, l.question.seen())
+	return l, none, err
+}
+
+// roots returns the number of rows that Fill asks before the method does.
+func (p *Plan) roots() int {
+	if p.shortest == p.layouts[0] {
+		return len(p.layouts)
+	}
+	return len(p.layouts) + 1
 }
 
 // spelled returns a template as its fills are written.
@@ -96,15 +152,11 @@ func (p *Plan) ask(t *tokenize.Template) (question, error) {
 // question returns what the model reads if the blanks have the given lengths,
 // [blanks].
 func (p *Plan) question(lengths ...int) (question, error) {
-	var each [][]int
-	for _, n := range lengths {
-		each = append(each, []int{n})
-	}
-	templates, err := p.typed.Expand(each)
+	t, err := p.sized(lengths...)
 	if err != nil {
 		return question{}, err
 	}
-	return p.ask(p.spelled(templates[0]))
+	return p.ask(p.spelled(t))
 }
 
 // context returns the tokens of the option context, or nil if the option is "".
@@ -126,7 +178,7 @@ func (f *Filler) context(text string) ([]int, error) {
 // TooLong returns the warning that the model reads only a window of the text, or nil
 // if it reads the whole text.
 func (p *Plan) TooLong() []string {
-	return tooLong(len(p.layouts[0].template.IDs), p.seen, "the blanks")
+	return tooLong(len(p.shortest.template.IDs), p.seen, "the blanks")
 }
 
 // Template returns the template with each blank at its shortest.
@@ -179,6 +231,13 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 			return nil, cancelled(ctx, err)
 		}
 		w.roots = append(w.roots, logp)
+	}
+	w.alone = w.roots[0]
+	if p.shortest != p.layouts[0] {
+		w.alone, err = w.asker.root(ctx, p.shortest.question)
+		if err != nil {
+			return nil, cancelled(ctx, err)
+		}
 	}
 	a, err := p.Request.Method.solve(ctx, w)
 	if err == nil {
@@ -247,6 +306,7 @@ type work struct {
 	began   time.Time
 	observe func(Progress)
 	roots   [][][]float32 // log-probabilities of each layout with all slots masked, [layouts][slots][vocabulary]
+	alone   [][]float32   // those of the plan's shortest layout, [slots][vocabulary]
 }
 
 // tell gives the observer a progress, unless nobody observes.
@@ -268,7 +328,7 @@ const (
 func (p *Plan) common() float64 {
 	n := float64(p.Slots())
 	vocabulary := float64(p.filler.tokenizer.VocabularySize())
-	return float64(4*int(p.Request.Top)+64)*(bytesOfState+16*n) + 4*float64(len(p.layouts))*n*vocabulary
+	return float64(4*int(p.Request.Top)+64)*(bytesOfState+16*n) + 4*float64(p.roots())*n*vocabulary
 }
 
 // oneCaller marks the calls of a method that asks for many rows, so that others go

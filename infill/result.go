@@ -100,7 +100,10 @@ type Stats struct {
 	Lengths int `json:"lengths,omitempty"`
 	// Draws is the number of ranked draws. DistinctFills is the number of
 	// different fills that the method met.
-	Draws         int     `json:"draws,omitempty"`
+	Draws int `json:"draws,omitempty"`
+	// DrawsWanted is the number of draws that were asked for, if the budget sufficed
+	// for fewer; else 0.
+	DrawsWanted   int     `json:"draws_wanted,omitempty"`
 	DistinctFills int     `json:"distinct_fills"`
 	ModelRows     int64   `json:"model_rows"` // rows (token sequences) that went through the model
 	Device        string  `json:"device"`
@@ -220,6 +223,7 @@ type answer struct {
 	complete bool    // whether every fill of the lists was scored; total is then the sum of their probabilities
 	total    float64
 	draws    int
+	wanted   int // draws, if the budget sufficed for fewer
 	distinct int
 	place    string // where the run was when it was interrupted, in words
 	warnings []string
@@ -252,9 +256,10 @@ func (w *work) result(a *answer) *Result {
 	p := w.plan
 	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method,
 		Fills: []Fill{},
-		Alone: w.alone(), Entropy: w.entropies(), Warnings: []string{}, Draws: a.series,
-		Stats: Stats{Slots: p.Slots(), Lengths: several(p.lengths), Draws: a.draws, DistinctFills: a.distinct,
-			ModelRows: int64(w.asker.rows) + a.rows, Seconds: time.Since(w.began).Seconds(), Seen: p.seen,
+		Alone: w.valuesAlone(), Entropy: w.entropies(), Warnings: []string{}, Draws: a.series,
+		Stats: Stats{Slots: p.Slots(), Lengths: several(p.lengths), Draws: a.draws, DrawsWanted: a.wanted,
+			DistinctFills: a.distinct,
+			ModelRows:     int64(w.asker.rows) + a.rows, Seconds: time.Since(w.began).Seconds(), Seen: p.seen,
 			Chains: a.chains}}
 	r.Stats.Device = r.Model.Device
 	for _, b := range p.typed.Blanks {
@@ -325,10 +330,10 @@ type Value struct {
 // are asked for, as far as there are as many.
 const leastAlone = 5
 
-// alone makes the lists of Result.Alone. Of tokens that spell the same text, it
+// valuesAlone makes the lists of Result.Alone. Of tokens that spell the same text, it
 // lists the likeliest.
-func (w *work) alone() [][]Value {
-	l := w.plan.layouts[0]
+func (w *work) valuesAlone() [][]Value {
+	l := w.plan.shortest
 	most := max(int(w.plan.Request.Top), leastAlone)
 	list := make([][]Value, len(l.template.Blanks))
 	for blank, b := range l.template.Blanks {
@@ -336,7 +341,7 @@ func (w *work) alone() [][]Value {
 		if b.Slots > 1 {
 			continue
 		}
-		for _, v := range l.values(b.First, l.alone(b.First), w.roots[0][b.First], 4*most) {
+		for _, v := range l.values(b.First, l.alone(b.First), w.alone[b.First], 4*most) {
 			same := func(other Value) bool { return other.Text == v.Text }
 			if len(list[blank]) < most && !slices.ContainsFunc(list[blank], same) {
 				list[blank] = append(list[blank], v)
@@ -359,11 +364,11 @@ func (l *layout) values(slot int, tokens []int, logp []float32, top int) []Value
 
 // entropies makes Result.Entropy.
 func (w *work) entropies() []*float64 {
-	l := w.plan.layouts[0]
+	l := w.plan.shortest
 	list := make([]*float64, len(l.template.Blanks))
 	for blank, b := range l.template.Blanks {
 		if b.Slots == 1 {
-			h := entropy(w.roots[0][b.First])
+			h := entropy(w.alone[b.First])
 			list[blank] = &h
 		}
 	}
@@ -412,7 +417,7 @@ func (l *layout) blankOf(slot int) int {
 
 // Written returns the template, with its blanks at their shortest, with a token in
 // one slot. The other blanks stay as typed.
-func (p *Plan) Written(slot, token int) string { return p.layouts[0].with(slot, token).Text }
+func (p *Plan) Written(slot, token int) string { return p.shortest.with(slot, token).Text }
 
 // Alone returns, for each slot, the likeliest tokens that it may take while all
 // blanks are masked, top at most, the likeliest first, [slots][values]. Tokens that
@@ -425,7 +430,7 @@ func (p *Plan) Alone(ctx context.Context, top int, targets []int) ([][]Value, er
 	if err != nil {
 		return nil, err
 	}
-	l := p.layouts[0]
+	l := p.shortest
 	root, err := asker.root(ctx, l.question)
 	if err != nil {
 		return nil, cancelled(ctx, err)

@@ -28,7 +28,8 @@ type rules struct {
 
 // blankRules are the rules of one blank.
 type blankRules struct {
-	list    map[int]*choices // listed words by number of pieces; nil if the blank has no list
+	list    map[int]*choices // listed words that may stand there, by number of pieces; nil without a list
+	lengths []int            // numbers of pieces of the words that the list has in the typed range, ascending
 	pattern *regexp.Regexp   // nil without a pattern
 	part    *part            // nil if any part of speech is allowed
 }
@@ -82,14 +83,14 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		one := &r.blanks[i]
 		other := &r.blanks[j]
 		if other.list == nil {
-			other.list = one.list
+			other.list, other.lengths = one.list, one.lengths
 		}
 		if other.pattern == nil {
 			other.pattern = one.pattern
 		}
 	}
 	for i, j := range firstOfName(t.Blanks) {
-		r.blanks[i].list = r.blanks[j].list
+		r.blanks[i].list, r.blanks[i].lengths = r.blanks[j].list, r.blanks[j].lengths
 		r.blanks[i].pattern = r.blanks[j].pattern
 	}
 	return r, nil
@@ -164,11 +165,16 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 			"cannot write; the first is %s", left, len(words), number, list.left[0]))
 	}
 	fitting := map[int][]listed{}
+	lengths := map[int]bool{}
 	long := ""
 	for _, f := range list.fills {
-		switch n := len(f.ids); {
-		case n < low || n > high:
+		n := len(f.ids)
+		if n < low || n > high {
 			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, countPieces(n), t.Text[b.Start:b.End])
+			continue
+		}
+		lengths[n] = true
+		switch {
 		case own.pattern != nil && !own.pattern.MatchString(f.text):
 		case b.TouchesLeft && r.vocabulary.classes()[f.ids[0]] == wordToken: // it begins a word
 		case !r.allows(number-1, b, f.ids):
@@ -182,6 +188,7 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 		}
 		return misfit("slot", "the other constraints leave blank %d no word of its list", number)
 	}
+	own.lengths = slices.Sorted(maps.Keys(lengths))
 	own.list = map[int]*choices{}
 	for n, fills := range fitting {
 		own.list[n] = newChoices(fills)
@@ -199,14 +206,13 @@ func (r *rules) spelled(blank int, ids []int) string {
 	return ""
 }
 
-// lengths returns the numbers of pieces that each blank's list has or, without
-// a list, the user typed, ascending.
+// lengths returns the numbers of pieces that each blank may have, ascending: of its
+// list's words, or as typed. They are part of the question: constraints change none.
 func (r *rules) lengths(t *tokenize.Template) [][]int {
 	lengths := make([][]int, len(t.Blanks))
 	for i, b := range t.Blanks {
-		list := r.blanks[i].list
-		if list != nil {
-			lengths[i] = slices.Sorted(maps.Keys(list))
+		lengths[i] = r.blanks[i].lengths
+		if r.blanks[i].list != nil {
 			continue
 		}
 		for n := max(1, b.Low); n <= max(1, b.High); n++ {
@@ -214,6 +220,17 @@ func (r *rules) lengths(t *tokenize.Template) [][]int {
 		}
 	}
 	return lengths
+}
+
+// filled returns those of lengths for which the constraints leave a listed word.
+func (r *rules) filled(lengths [][]int) [][]int {
+	filled := slices.Clone(lengths)
+	for i, own := range r.blanks {
+		if own.list != nil {
+			filled[i] = slices.Sorted(maps.Keys(own.list))
+		}
+	}
+	return filled
 }
 
 // begins reports whether a token may be the first in blank b.
@@ -248,8 +265,11 @@ func (r *rules) allows(number int, b tokenize.Blank, ids []int) bool {
 func (r *rules) spellings(t *tokenize.Template, numbers []int) (spellings, error) {
 	number := numbers[0]
 	b := t.Blanks[number]
-	list := r.blanks[number].list[b.Slots]
-	if list != nil {
+	if r.blanks[number].list != nil {
+		list := r.blanks[number].list[b.Slots]
+		if list == nil {
+			return nil, r.nothing(number, b, 0)
+		}
 		return list, nil
 	}
 	pieces := make([][]int, b.Slots)
@@ -388,7 +408,7 @@ type spellings interface {
 	wholes(known []int) iter.Seq[[]int]
 }
 
-var _, _, _ spellings = (*choices)(nil), (*freely)(nil), (*spoken)(nil)
+var _, _, _, _ spellings = (*choices)(nil), (*freely)(nil), (*spoken)(nil), none{}
 
 // some reports whether s allows a sequence that agrees with known.
 func some(s spellings, known []int) bool {
@@ -397,6 +417,12 @@ func some(s spellings, known []int) bool {
 	}
 	return false
 }
+
+// none are the spellings of a blank that may hold nothing.
+type none struct{}
+
+func (none) next([]int, int) []int        { return nil }
+func (none) wholes([]int) iter.Seq[[]int] { return func(func([]int) bool) {} }
 
 // freely are the spellings of a blank whose pieces may be chosen one by one,
 // unless they spell a banned word side by side.

@@ -43,10 +43,10 @@ func (s Search) fits(p *Plan) error { return p.takes(s.Order) }
 
 // cost: a search goes on to its first fill, whatever the budget.
 func (s Search) cost(p *Plan) (rows int, bytes float64) {
-	least := len(p.layouts) + p.Slots() - 1
+	least := p.roots() + p.Slots() - 1
 	switch {
 	case p.Slots() == 1: // the row with all slots masked gives every probability
-		rows = len(p.layouts)
+		rows = p.roots()
 	case s.Budget.Rows > 0:
 		rows = max(s.Budget.Rows, least)
 	}
@@ -65,7 +65,7 @@ func (s Search) likely(p *Plan, rows int) int {
 	if p.Slots() < len(means) {
 		n = means[p.Slots()]
 	}
-	n += len(p.layouts) - 1
+	n += p.roots() - 1
 	combined := 0.0
 	for _, l := range p.layouts {
 		one := l.combinations()
@@ -74,7 +74,7 @@ func (s Search) likely(p *Plan, rows int) int {
 		}
 		combined += one
 	}
-	return int(min(float64(rows), float64(n), combined+float64(len(p.layouts))))
+	return int(min(float64(rows), float64(n), combined+float64(p.roots())))
 }
 
 func (s Search) solve(ctx context.Context, w *work) (*answer, error) {

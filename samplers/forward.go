@@ -4,12 +4,16 @@
 //	θ_σ(t) ~ f(· | θ_σ(1), ..., θ_σ(t-1), the rest open)^(1/T) / Z
 //
 // T is the temperature, and Z makes the powers of one conditional sum to one
-// over all categories. If a draw holds a category outside the law's choices, it
-// is rejected and made again. By this rejection sampling (von Neumann 1951),
-// each result is an exact draw from the laws given that its state is allowed.
-// The conditional of the first slot of each law is known before any draw. So law
-// and first category are drawn together, from allowed choices alone. There is no
-// step size.
+// over all categories. A stream makes trials: one that holds a category outside the
+// law's choices is rejected, and the stream begins another. By this rejection
+// sampling (von Neumann 1951), each result is an exact draw from the laws given that
+// its state is allowed. The conditional of the first slot of each law is known before
+// any trial. So law and first category are drawn together, from allowed choices
+// alone. There is no step size.
+//
+// Whether a trial begins is decided before any of its values is drawn, and each
+// trial that has begun is carried to its end. So which draws a budget allows does
+// not depend on their values (Wald 1944).
 
 package samplers
 
@@ -22,11 +26,11 @@ import (
 	"slices"
 )
 
-// A Drawn is the result of one draw.
+// A Drawn is the result of one stream.
 type Drawn struct {
 	Found Found
-	// Done reports whether the draw was finished before room returned 0. If it
-	// was not, Found says nothing.
+	// Done reports whether the stream has a draw. If it has none, Found says
+	// nothing.
 	Done bool
 }
 
@@ -36,13 +40,17 @@ var errNoMass = errors.New("the laws allow no state of positive probability")
 // Draw makes an independent draw for each stream, from the laws by their
 // weights. The log-probabilities of its states are those of temperature 1.
 //
-// A draw needs a conditional for each slot after the first. Rejected draws need
-// conditionals too. room, if not nil, gets the number of conditionals so far,
-// plus one for each rejection, and returns how many more Draw may ask for. If
-// room returns 0, Draw ends. Draw returns one Drawn for each stream, in order,
-// and if a conditional fails, the draws so far with the error.
+// A trial needs a conditional for each slot after the first. room, if not nil,
+// gets the number of rejected trials, and returns how many more conditionals Draw
+// may ask for. A trial begins only if there is room for all that the open trials may
+// still need, and for a whole one of the longest law. When none can begin, and
+// those that have begun are done, Draw ends.
+//
+// Draw returns one Drawn for each stream, in order. If ctx ends or a conditional
+// fails, it returns the error with the draws so far: those of the trials that began
+// before the first that is open.
 func Draw(ctx context.Context, laws []Law, temperature float64, streams []*rand.Rand,
-	room func(spent int) int) ([]Drawn, error) {
+	room func(rejected int) int) ([]Drawn, error) {
 	err := checkLaws(laws)
 	if err != nil {
 		return nil, err
@@ -50,51 +58,59 @@ func Draw(ctx context.Context, laws []Law, temperature float64, streams []*rand.
 	if !(temperature > 0) || math.IsInf(temperature, 1) {
 		return nil, fmt.Errorf("temperature %v: give a number above 0", temperature)
 	}
-	f := &forward{laws: laws, temperature: temperature, streams: streams, draws: make([]draw, len(streams)),
-		pending: ascending(len(streams))}
+	f := &forward{laws: laws, temperature: temperature, streams: streams, trials: make([]trial, len(streams)),
+		waiting: ascending(len(streams)), room: room}
+	for i := range laws {
+		f.longest = max(f.longest, laws[i].slots()-1)
+	}
+	if room == nil {
+		f.room = func(int) int { return math.MaxInt }
+	}
 	err = f.first(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i := range f.draws {
-		f.begin(i)
-	}
 	for {
-		f.pending = slices.DeleteFunc(f.pending, func(i int) bool { return f.draws[i].done() })
-		most := len(f.pending)
-		if room != nil {
-			most = min(most, room(f.spent))
-		}
-		if most <= 0 || ctx.Err() != nil {
+		f.admit()
+		if len(f.open) == 0 || ctx.Err() != nil {
 			return f.drawn(), ctx.Err()
 		}
-		err := f.step(ctx, most)
+		err := f.step(ctx)
 		if err != nil {
 			return f.drawn(), err
 		}
 	}
 }
 
-// A draw is a draw in progress: the first depth slots of its law's order are
+// A trial is a draw in progress: the first depth slots of its law's order are
 // filled. logp is the log-probability of these slots at temperature 1.
-type draw struct {
-	law   int
-	depth int
-	state []int
-	logp  float64
+type trial struct {
+	law    int
+	depth  int
+	state  []int // nil before the stream's first trial
+	logp   float64
+	number int // of trials that began before
+	steps  int // since the trial began
+	// rejected says that the trial holds a category outside the choices.
+	rejected bool
 }
 
-func (d *draw) done() bool { return d.depth == len(d.state) }
+// filled reports whether the trial has a category in each slot.
+func (t *trial) filled() bool { return t.depth == len(t.state) }
 
-// forward makes draws, all of them a slot further in each step.
+// forward makes draws: all open trials go a slot further in each step.
 type forward struct {
 	laws        []Law
 	temperature float64
 	streams     []*rand.Rand
-	draws       []draw
-	pending     []int // the draws that are not done
-	spent       int   // conditionals asked for, and draws made again
-	starts      []start
+	room        func(rejected int) int
+	trials      []trial   // the last trial of each stream
+	waiting     []int     // the streams that begin a trial next, in this order
+	open        []int     // the streams whose trials have begun and not ended
+	longest     int       // conditionals of a trial of the longest law
+	begun       int       // number of trials that have begun
+	rejected    int       // number of trials that were rejected
+	starts      []start   // [laws]
 	weights     []float64 // cumulative after first, [laws]
 }
 
@@ -143,69 +159,91 @@ func (f *forward) first(ctx context.Context) error {
 	return nil
 }
 
-// begin starts draw i: it draws a law, and the category of its first slot.
+// begin starts a trial of stream i: it draws a law, and the category of its first
+// slot.
 func (f *forward) begin(i int) {
 	stream := f.streams[i]
 	number := DrawCumulative(f.weights, stream)
 	law := &f.laws[number]
 	s := &f.starts[number]
 	k := DrawCumulative(s.cumulative, stream)
-	d := draw{law: number, depth: 1, state: law.open(), logp: law.LogWeight + s.logp[k]}
-	d.state[law.Order[0]] = s.choices[k]
-	f.draws[i] = d
+	t := trial{law: number, depth: 1, state: law.open(), logp: law.LogWeight + s.logp[k], number: f.begun}
+	t.state[law.Order[0]] = s.choices[k]
+	f.trials[i] = t
+	f.begun++
 }
 
-// again starts draw i once more, after it was rejected.
-func (f *forward) again(i int) {
-	f.spent++
-	f.begin(i)
-}
-
-// A group is the draws that need the same conditional.
-type group struct {
+// A need is a conditional that trials need: they share it if they have one law and
+// state.
+type need struct {
 	law   int
-	need  Partial
-	draws []int
+	state string
 }
 
-// groups returns what the pending draws need, most groups at most. Draws of one
-// state share a conditional. Draws beyond most wait.
-func (f *forward) groups(most int) []group {
-	type key struct {
-		law   int
-		state string
+func (t *trial) need() need { return need{t.law, string(AppendKey(nil, t.state...))} }
+
+// admit begins trials as far as there is room.
+func (f *forward) admit() {
+	shared := map[need]bool{}
+	later := 0 // conditionals that open trials may need after the next
+	hold := func(i int) {
+		t := &f.trials[i]
+		if !t.filled() {
+			shared[t.need()] = true
+			later += len(t.state) - t.depth - 1
+		}
 	}
+	for _, i := range f.open {
+		hold(i)
+	}
+	room := f.room(f.rejected)
+	for len(f.waiting) > 0 && len(shared)+later+f.longest <= room {
+		i := f.waiting[0]
+		f.waiting = f.waiting[1:]
+		f.begin(i)
+		f.open = append(f.open, i)
+		hold(i)
+	}
+}
+
+// A group is the streams whose trials need the same conditional.
+type group struct {
+	law     int
+	partial Partial
+	streams []int
+}
+
+// groups returns what the open trials need.
+func (f *forward) groups() []group {
 	var list []group
-	at := map[key]int{}
-	for _, i := range f.pending {
-		d := &f.draws[i]
-		k := key{d.law, string(AppendKey(nil, d.state...))}
-		g, ok := at[k]
+	at := map[need]int{}
+	for _, i := range f.open {
+		t := &f.trials[i]
+		if t.filled() {
+			continue
+		}
+		n := t.need()
+		g, ok := at[n]
 		if ok {
-			list[g].draws = append(list[g].draws, i)
+			list[g].streams = append(list[g].streams, i)
 			continue
 		}
-		if len(list) == most {
-			continue
-		}
-		at[k] = len(list)
-		list = append(list, group{d.law, Partial{d.state, f.laws[d.law].Order[d.depth]}, []int{i}})
+		at[n] = len(list)
+		list = append(list, group{t.law, Partial{t.state, f.laws[t.law].Order[t.depth]}, []int{i}})
 	}
 	return list
 }
 
-// step draws one more slot of pending draws. It asks for most conditionals at
-// most.
-func (f *forward) step(ctx context.Context, most int) error {
-	groups := f.groups(most)
-	f.spent += len(groups)
+// step draws one more slot of the open trials.
+func (f *forward) step(ctx context.Context) error {
+	groups := f.groups()
 	for number := range f.laws {
 		var own []group
 		var asked []Partial
 		for _, g := range groups {
 			if g.law == number {
 				own = append(own, g)
-				asked = append(asked, g.need)
+				asked = append(asked, g.partial)
 			}
 		}
 		if len(own) == 0 {
@@ -230,25 +268,37 @@ func (f *forward) step(ctx context.Context, most int) error {
 			f.fill(g, chosen[i])
 		}
 	}
+	f.end()
 	return nil
 }
 
-// A category is what a draw puts into a slot; number is Open if the draw is
+// end closes trials that were rejected, and those of all laws after the steps of the
+// longest: so whether a trial is open when draws are interrupted does not depend
+// on the law that it drew.
+func (f *forward) end() {
+	f.open = slices.DeleteFunc(f.open, func(i int) bool {
+		t := &f.trials[i]
+		t.steps++
+		return t.rejected || t.steps >= f.longest
+	})
+}
+
+// A category is what a trial puts into a slot; number is Open if the trial is
 // rejected.
 type category struct {
 	number int
 	logp   float64
 }
 
-// choose draws a category for every draw of a group, [draws].
+// choose draws a category for every stream of a group, [streams].
 func (f *forward) choose(g group, logp []float32) ([]category, error) {
-	choices := f.laws[g.law].choices(g.need.State, g.need.Slot, len(logp))
-	cumulative, err := f.cumulative(choices, logp, g.need.Slot)
+	choices := f.laws[g.law].choices(g.partial.State, g.partial.Slot, len(logp))
+	cumulative, err := f.cumulative(choices, logp, g.partial.Slot)
 	if err != nil {
 		return nil, err
 	}
-	chosen := make([]category, len(g.draws))
-	for j, i := range g.draws {
+	chosen := make([]category, len(g.streams))
+	for j, i := range g.streams {
 		k := placed(cumulative, f.streams[i].Float64())
 		if k == len(choices) {
 			chosen[j] = category{number: Open}
@@ -259,17 +309,20 @@ func (f *forward) choose(g group, logp []float32) ([]category, error) {
 	return chosen, nil
 }
 
-// fill puts categories into the slot of a group's draws, [draws].
+// fill puts categories into the slot of a group's trials, [streams]. The stream of a
+// rejected one waits for another trial.
 func (f *forward) fill(g group, chosen []category) {
-	for j, i := range g.draws {
+	for j, i := range g.streams {
 		if chosen[j].number == Open {
-			f.again(i)
+			f.rejected++
+			f.trials[i].rejected = true
+			f.waiting = append(f.waiting, i)
 			continue
 		}
-		d := &f.draws[i]
-		d.state[g.need.Slot] = chosen[j].number
-		d.logp += chosen[j].logp
-		d.depth++
+		t := &f.trials[i]
+		t.state[g.partial.Slot] = chosen[j].number
+		t.logp += chosen[j].logp
+		t.depth++
 	}
 }
 
@@ -307,12 +360,16 @@ func (f *forward) norm(logp []float32) float64 {
 	return highest/f.temperature + math.Log(powers) - highest - math.Log(sum)
 }
 
-// drawn returns the draws, of which those not done say so.
+// drawn returns the draws of the trials that began before the first that is open.
 func (f *forward) drawn() []Drawn {
-	list := make([]Drawn, len(f.draws))
-	for i := range f.draws {
-		d := &f.draws[i]
-		list[i] = Drawn{Found{d.law, d.state, d.logp}, d.done()}
+	first := f.begun
+	for _, i := range f.open {
+		first = min(first, f.trials[i].number)
+	}
+	list := make([]Drawn, len(f.trials))
+	for i := range f.trials {
+		t := &f.trials[i]
+		list[i] = Drawn{Found{t.law, t.state, t.logp}, t.state != nil && !t.rejected && t.number < first}
 	}
 	return list
 }

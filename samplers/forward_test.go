@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -106,6 +107,111 @@ func TestDrawOfSeveralLaws(t *testing.T) {
 	checkDraws(t, laws, 1, []int{4, 4})
 }
 
+// limited counts the conditionals of a target together with others, and interrupts a
+// call.
+type limited struct {
+	*tables
+	count *counts
+}
+
+type counts struct {
+	asked, calls, last int // the last call is interrupted, if it is above 0
+	interrupt          func()
+}
+
+func (l *limited) PartialConditionals(ctx context.Context, asked []Partial, take func(int, []float32)) error {
+	l.count.calls++
+	if l.count.calls == l.count.last {
+		l.count.interrupt()
+		return ctx.Err()
+	}
+	l.count.asked += len(asked)
+	return l.tables.PartialConditionals(ctx, asked, take)
+}
+
+// TestDrawBudget: whatever ends draws early, a number of conditionals or an interrupt,
+// those that are kept have the law of all draws, and no conditional is asked for
+// beyond the room. Over many seeds, counts are compared with their binomial law. A
+// draw of the shorter law ends sooner, and likely states share conditionals.
+func TestDrawBudget(t *testing.T) {
+	stream := rand.New(rand.NewPCG(9, 7))
+	draw := func() float32 { return float32(math.Exp(2 * stream.NormFloat64())) }
+	categories := []int{4, 4, 4}
+	choices := func(state []int, _ int) []int { return []int{0, 1, 2}[:len(state)] }
+	var plain []Law
+	for _, order := range [][]int{{0, 1, 2}, {1, 0}} {
+		target := &tables{categories: categories[:len(order)], rows: map[string][]float32{}, draw: draw}
+		plain = append(plain, Law{Target: target, Order: order, LogWeight: math.Log(0.5), Choices: choices})
+	}
+	expected := firstShares(plain, categories)
+	for name, c := range map[string]struct{ room, last int }{
+		"few rows": {room: 4}, "rows": {room: 15}, "many rows": {room: 60}, "all rows": {room: 1 << 30},
+		"interrupted at once": {room: 1 << 30, last: 7}, "interrupted": {room: 9, last: 6},
+		"interrupted late": {room: 25, last: 7},
+	} {
+		n := 0.0
+		var hits [2]float64 // draws of the first law, and with the first category in the first slot
+		interrupted := 0
+		for seed := range 4000 {
+			ctx, cancel := context.WithCancel(t.Context())
+			count := &counts{last: c.last, interrupt: cancel}
+			laws := slices.Clone(plain)
+			for i := range laws {
+				laws[i].Target = &limited{plain[i].Target.(*tables), count}
+			}
+			room := func(rejected int) int { return c.room + len(laws) - count.asked - rejected }
+			draws, err := Draw(ctx, laws, 1, Streams(uint64(seed), "", 25), room)
+			if (err != nil) != (ctx.Err() != nil) || count.asked > c.room+len(laws) {
+				t.Fatalf("%s: %d conditionals of %d, error %v", name, count.asked, c.room+len(laws), err)
+			}
+			if err != nil {
+				interrupted++
+			}
+			cancel()
+			for _, d := range draws {
+				if !d.Done {
+					continue
+				}
+				n++
+				if d.Found.Law == 0 {
+					hits[0]++
+				}
+				if d.Found.State[0] == 0 {
+					hits[1]++
+				}
+			}
+		}
+		if n < 1000 || c.last > 0 && interrupted < 100 {
+			t.Errorf("%s: %v draws, %d interrupted", name, n, interrupted)
+		}
+		for i, p := range expected {
+			z := (hits[i] - n*p) / math.Sqrt(n*p*(1-p))
+			if !(math.Abs(z) < 5.3) { // 1e-7 on both sides
+				t.Errorf("%s: %v of %v draws, want a share of %.4f: %.1f standard errors", name, hits[i], n, p, z)
+			}
+		}
+	}
+}
+
+// firstShares returns the share of the first law, and that of category 0 in slot 0, among
+// all allowed states.
+func firstShares(laws []Law, categories []int) (shares [2]float64) {
+	total := 0.0
+	for number, law := range laws {
+		for _, f := range enumerateLaws([]Law{law}, categories[:len(law.Order)]) {
+			p := math.Exp(f.LogProbability)
+			total += p
+			if number == 0 {
+				shares[0] += p
+			}
+			if f.State[0] == 0 {
+				shares[1] += p
+			}
+		}
+	}
+	return [2]float64{shares[0] / total, shares[1] / total}
+}
+
 // TestDrawEnds lets room end before all draws are done, and refuses laws
 // that allow nothing.
 func TestDrawEnds(t *testing.T) {
@@ -114,7 +220,7 @@ func TestDrawEnds(t *testing.T) {
 		draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
 	law := Law{Target: target, Order: []int{0, 1},
 		Choices: pairs(target.categories, func(first, last int) bool { return first == last })}
-	draws, err := Draw(t.Context(), []Law{law}, 1, Streams(1, "", 50), func(spent int) int { return 20 - spent })
+	draws, err := Draw(t.Context(), []Law{law}, 1, Streams(1, "", 50), func(rejected int) int { return 20 - rejected })
 	done := 0
 	for _, d := range draws {
 		if d.Done {
@@ -126,7 +232,7 @@ func TestDrawEnds(t *testing.T) {
 	}
 	never := Law{Target: target, Order: []int{0, 1},
 		Choices: pairs(target.categories, func(first, last int) bool { return false })}
-	draws, err = Draw(t.Context(), []Law{never}, 1, Streams(1, "", 2), func(spent int) int { return 1000 - spent })
+	draws, err = Draw(t.Context(), []Law{never}, 1, Streams(1, "", 2), func(rejected int) int { return 1000 - rejected })
 	if err != nil || draws[0].Done {
 		t.Errorf("%v, %v", draws, err)
 	}

@@ -77,7 +77,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 		if typed > 0 { // nothing typed in an open blank ends a sentence
 			before = tpl.source.tokenizer.Token(tpl.source.tokenizer.mask) + before[typed:]
 		}
-		fill := tpl.spell(i, ids, filling{fill: tpl.join(tokens), text: before, joins: joins, from: left})
+		fill := tpl.spell(i, ids, filling{fill: tpl.source.tokenizer.join(tokens), text: before, joins: joins, from: left})
 		left = from
 		filled.Spans[i][0] = text.Len()
 		text.WriteString(fill)
@@ -128,14 +128,23 @@ func (tpl *Template) tokens(blank Blank, ids []int) (tokens []string, open bool)
 	return tokens, open
 }
 
+// Spelled returns what tokens read in a blank, without capitals that the text gives.
+func (t *Tokenizer) Spelled(ids []int) string {
+	tokens := make([]string, len(ids))
+	for i, id := range ids {
+		tokens[i] = t.Token(id)
+	}
+	return t.join(tokens)
+}
+
 // join returns the text of the tokens of one blank.
-func (tpl *Template) join(tokens []string) string {
+func (t *Tokenizer) join(tokens []string) string {
 	var text strings.Builder
 	for i, token := range tokens {
-		if i > 0 && tpl.source.tokenizer.apart(tokens[i-1], token) {
+		if i > 0 && t.apart(tokens[i-1], token) {
 			text.WriteByte(' ')
 		}
-		read, _ := tpl.source.tokenizer.read(token)
+		read, _ := t.read(token)
 		text.WriteString(read)
 	}
 	return strings.ToValidUTF8(text.String(), string(utf8.RuneError)) // byte-level tokens may cut a character
@@ -212,9 +221,9 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 		return "", false
 	}
 	if tpl.joins(tpl.Blanks[i], tokens[0]) {
-		return tpl.join(tokens), false
+		return tpl.source.tokenizer.join(tokens), false
 	}
-	return " " + tpl.join(tokens), true
+	return " " + tpl.source.tokenizer.join(tokens), true
 }
 
 // StartsSentence reports whether a word after the text left starts a sentence.

@@ -153,7 +153,8 @@ func TestFillWrongIDs(t *testing.T) {
 			tokenize.Filled{Text: "It left. [MASK][MASK:2], he left", Fills: []string{"[MASK]", "[MASK:2]", "he"},
 				Spans: [][2]int{{9, 15}, {15, 23}, {25, 27}}}},
 		{"outside the vocabulary", []int{1 << 20, 1 << 30, he, he, he}, tokenize.Filled{
-			Text: "It left. [UNK] [UNK] he, he left", Fills: []string{"[UNK]", "[UNK] he", "he"}, Spans: [][2]int{{9, 14}, {15, 23}, {25, 27}}}},
+			Text:  "It left. [UNK] [UNK] he, he left",
+			Fills: []string{"[UNK]", "[UNK] he", "he"}, Spans: [][2]int{{9, 14}, {15, 23}, {25, 27}}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -195,6 +195,9 @@ func footer(r *infill.Result, verbose bool) []string {
 		return lines
 	case r.Method == infill.MethodDraws:
 		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "different fill")
+		if s.DrawsWanted > 0 {
+			draws = fmt.Sprintf("%d of %d independent draws, all that the budget covers,", s.Draws, s.DrawsWanted)
+		}
 		return append(lines, fmt.Sprintf("%s from the model, %s; %s", draws, fills, cost))
 	}
 	return append(lines, searchFooter(r)+"; "+cost)
