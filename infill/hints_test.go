@@ -99,6 +99,36 @@ func TestBesideBlanks(t *testing.T) {
 	}
 }
 
+// TestSmallLetters: a warning says that a pattern's capitals count as small
+// letters, where only that lets a word match it.
+func TestSmallLetters(t *testing.T) {
+	f, _ := newFake(t)
+	const said = " they count as small letters"
+	for _, test := range []struct {
+		template string
+		o        asked
+		want     string
+	}{
+		{"the [MASK~[A-Z][a-z]+] sat", asked{}, "no word of this model has capitals, so in [MASK~[A-Z][a-z]+]" + said},
+		{"the [MASK~Cat] sat", asked{}, "in [MASK~Cat]" + said},
+		{"the [MASK~Cat|dog] sat", asked{}, ""},
+		{"the [MASK~\\S+] sat", asked{}, ""},
+		{"the [MASK~\\p{Lu}.*] sat", asked{}, "in [MASK~\\p{Lu}.*]" + said},
+		{"the [MASK~(?i)CAT] sat", asked{}, ""},
+		{"the [MASK~c.t] sat", asked{}, ""},
+		{"[MASK~[A-Z][a-z]+] sat", asked{}, ""},
+		{"the cat sat. [MASK~[A-Z][a-z]+] sat", asked{}, ""},
+		{"the [MASK~[A-Z][a-z]+] sat", asked{Slots: Lists{1: {"Cat", "Dog"}}}, ""},
+	} {
+		test.o.Top = 1
+		got := strings.Join(slices.DeleteFunc(fill(t, f, test.template, test.o).Warnings,
+			func(w string) bool { return !strings.Contains(w, "capitals") }), "\n")
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.template, got, test.want)
+		}
+	}
+}
+
 // TestStuckWarmUp: chains of which all steps are warm-up are not told that no
 // slot changed after it.
 func TestStuckWarmUp(t *testing.T) {

@@ -54,12 +54,12 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		if b.Pattern == "" {
 			continue
 		}
-		whole := `\A(?:` + b.Pattern + `)\z`
+		pattern := anchored(b.Pattern)
 		if !v.tokenizer.Cased() {
-			whole = `(?i)` + whole
+			pattern = `(?i)` + pattern
 		}
 		var err error
-		r.blanks[i].pattern, err = regexp.Compile(whole)
+		r.blanks[i].pattern, err = regexp.Compile(pattern)
 		if err != nil {
 			return nil, constrained("blank %d: %v", i+1, err)
 		}
@@ -95,6 +95,9 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 	}
 	return r, nil
 }
+
+// anchored returns the pattern of texts that a pattern matches from end to end.
+func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
 // banned sets r.bans from the words that the option ban lists.
 func (r *rules) banned(ban []string) {
