@@ -129,6 +129,30 @@ func TestSmallLetters(t *testing.T) {
 	}
 }
 
+// TestOneListedWord: a list of one word of several pieces gets a warning, unless
+// the blank has a length.
+func TestOneListedWord(t *testing.T) {
+	f, _ := newFake(t)
+	const said = `"unseen" has 2 pieces in blank 1: its probability does not compare with that of a word of one piece`
+	for _, test := range []struct {
+		template string
+		list     []string
+		want     string
+	}{
+		{"the [MASK] sat", []string{"unseen"}, said},
+		{"the [MASK:2] sat", []string{"unseen"}, ""},
+		{"the [MASK:1-2] sat", []string{"unseen"}, ""},
+		{"the [MASK] sat", []string{"unseen", "cat"}, ""},
+		{"the [MASK] sat", []string{"cat"}, ""},
+	} {
+		got := strings.Join(slices.DeleteFunc(fill(t, f, test.template, asked{Top: 1, Slots: Lists{1: test.list}}).Warnings,
+			func(w string) bool { return !strings.Contains(w, "compare") }), "\n")
+		if got != test.want {
+			t.Errorf("%s of %q: %q, want %q", test.template, test.list, got, test.want)
+		}
+	}
+}
+
 // TestStuckWarmUp: chains of which all steps are warm-up are not told that no
 // slot changed after it.
 func TestStuckWarmUp(t *testing.T) {

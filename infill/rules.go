@@ -167,6 +167,12 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 		r.warnings = append(r.warnings, fmt.Sprintf("%d of the %d words of blank %d are left out, which the model "+
 			"cannot write; the first is %s", left, len(words), number, list.left[0]))
 	}
+	// The one word of a list is asked for by its probability. A typed length
+	// says that its pieces are known.
+	if len(words) == 1 && b.High == 0 && len(list.fills[0].ids) > 1 {
+		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with that of "+
+			"a word of one piece", list.fills[0].text, countPieces(len(list.fills[0].ids)), number))
+	}
 	fitting := map[int][]listed{}
 	lengths := map[int]bool{}
 	long := ""
