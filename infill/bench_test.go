@@ -36,7 +36,7 @@ func BenchmarkThousandFills(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	chains := infill.NewChains("dmala")
+	chains := infill.Chains{Sampler: infill.NewSampler("dmala")}
 	chains.Samples, chains.Steps = 5, 4
 	var early, late float64
 	for b.Loop() {
@@ -71,7 +71,7 @@ func BenchmarkFill(b *testing.B) {
 		"in the [MASK] the [MASK] were [MASK] , but the [MASK] of the [MASK] remained .",
 	} {
 		b.Run(fmt.Sprintf("slots=%d", strings.Count(template, "[MASK]")), func(b *testing.B) {
-			o, rows := infill.Request{Template: template, Method: infill.NewChains("dmala")}, int64(0)
+			o, rows := infill.Request{Template: template, Method: infill.Chains{Sampler: infill.NewSampler("dmala")}}, int64(0)
 			for b.Loop() {
 				o.Seed++
 				result, err := f.Fill(context.Background(), o, nil)

@@ -21,46 +21,50 @@ type Chains struct {
 	// Sampler moves the chains.
 	Sampler Sampler `option:"sampler" word:"NAME" list:"true" help:"run chains of a sampler, see infill help samplers"`
 	// StepSize is the sampler's, if it has one.
-	StepSize StepSize `option:"step-size" word:"{auto|ALPHA}" help:"changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up"`
+	StepSize float64 `option:"step-size" default:"auto" words:"auto=0" exclusiveMinimum:"0" examples:"auto,0.1,0.2,0.5,1,2,5,10,50" word:"{auto|ALPHA}" help:"changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up"`
 	// Balance weighs energy differences in proposals.
-	Balance Balance `option:"balance" word:"{auto|BETA|NAME}" list:"true" help:"what an energy difference weighs in a proposal: a power from 0.5 to 1"`
+	Balance Balance `option:"balance" default:"auto" word:"{auto|BETA|NAME}" list:"true" help:"what an energy difference weighs in a proposal: a power from 0.5 to 1"`
 	// Energy is what the chains draw from.
-	Energy Energy `option:"energy" word:"{pll|filled}" help:"U of the chains: the pseudo-log-likelihood, or with nothing masked, for comparison"`
+	Energy Energy `option:"energy" default:"pll" enum:"pll,filled" word:"{pll|filled}" help:"U of the chains: the pseudo-log-likelihood, or with nothing masked, for comparison"`
 	// Gradient is what proposals look at.
-	Gradient Gradient `option:"gradient" word:"{auto|local|full}" help:"what proposals look at; auto is the sampler's own choice"`
+	Gradient Gradient `option:"gradient" default:"auto" enum:"auto,local,full" words:"auto=" word:"{auto|local|full}" help:"what proposals look at; auto is the sampler's own choice"`
 	// Candidates are the tokens that every slot, and so the target, keeps.
-	Candidates Candidates `option:"candidates" word:"N" unit:"tokens" help:"keep a slot to the model's N most probable tokens; 0 is the whole vocabulary"`
+	Candidates int `option:"candidates" default:"250" words:"0=-1,all=-1" minimum:"0" examples:"10,50,100,250,500,1000,0" word:"N" unit:"tokens" help:"keep a slot to the model's N most probable tokens; 0 is the whole vocabulary"`
 	// Temperature T draws from exp(U/T).
-	Temperature Temperature `option:"temperature"`
+	Temperature float64 `option:"temperature" default:"1"`
 	// Samples is the number of chains.
-	Samples Samples `option:"samples"`
+	Samples int `option:"samples" default:"25"`
 	// Steps is the length of each chain.
-	Steps Steps `option:"steps" word:"N" unit:"steps" help:"steps of each chain, the warm-up included"`
+	Steps int `option:"steps" default:"50" words:"0=-1" minimum:"0" maximum:"16777216" examples:"0,10,20,50,100,200,500,1000" word:"N" unit:"steps" help:"steps of each chain, the warm-up included"`
 	// WarmUp is the part of the steps that gives no draws.
-	WarmUp WarmUp `option:"warm-up" word:"{half|N}" unit:"steps" help:"first steps that are not drawn from; half is half of the steps"`
+	WarmUp int `option:"warm-up" default:"half" words:"half=0,0=-1,none=-1" minimum:"0" maximum:"16777216" examples:"half" word:"{half|N}" unit:"steps" help:"first steps that are not drawn from; half is half of the steps"`
 	// Initial says where the chains start.
-	Initial Start `option:"initial" word:"NAME" help:"where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."`
+	Initial Start `option:"initial" default:"model" word:"NAME" help:"where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."`
 	// Rank says which states are listed.
-	Rank Rank `option:"rank"`
+	Rank Rank `option:"rank" default:"distinct"`
 	// Energies says that an observer wants U of every state, also where the
 	// sampler does not need it. That costs rows, and changes no result.
 	Energies bool
+
+	spec samplers.Spec // the sampler with its step size and balance; made by settled
 }
 
-// NewChains returns the chains of a user who names a sampler and nothing else.
-func NewChains(sampler string) Chains {
-	return Chains{Sampler: NewSampler(sampler), Steps: 50, WarmUp: WarmUp{Half: true}, Candidates: 250}
-}
+// None is the value of Steps and WarmUp that stands for no step, and that of
+// Candidates for the whole vocabulary: 0 is the default.
+const None = -1
 
-// MarshalJSON writes the options that are set as an object of texts.
+// MarshalJSON writes the options that are set as an object of texts, and the length of
+// chains and the number of candidates always: a stored configuration keeps its bytes.
 func (c Chains) MarshalJSON() ([]byte, error) {
+	settled := c
+	options.Settle(&settled)
+	set := options.Facts(c)
 	texts := map[string]string{}
-	for _, f := range factsOf(c) {
-		_, err := MustFind(f.Name).Given(f.Text)
-		if err != nil {
-			continue // a zero that stands for the default
+	for i, f := range options.Facts(settled) {
+		always := f.Name == "steps" || f.Name == "candidates"
+		if f.Text != "" && f.Text != auto && (always || f == set[i]) {
+			texts[strings.ReplaceAll(f.Name, "-", "_")] = f.Text
 		}
-		texts[strings.ReplaceAll(f.Name, "-", "_")] = f.Text
 	}
 	return json.Marshal(texts)
 }
@@ -73,13 +77,13 @@ func (c *Chains) UnmarshalJSON(text []byte) error {
 	}
 	var given []Given
 	for _, field := range v.Object() {
-		option, known := Find(field.Key)
+		o, known := Find(field.Key)
 		if !known {
 			return fmt.Errorf("%s is no option of chains", field.Key)
 		}
-		g, ok, err := option.given(field)
+		g, ok, err := o.Read(field)
 		if err != nil {
-			return err
+			return optionError(err)
 		}
 		if ok {
 			given = append(given, g)
@@ -100,27 +104,34 @@ func (c *Chains) UnmarshalJSON(text []byte) error {
 // settled also replaces an automatic gradient and balance by those of the sampler,
 // and half of the steps by their number.
 func (c Chains) settled() Method {
-	c.Temperature, c.Rank = c.Temperature.settled(), c.Rank.settled()
+	options.Settle(&c)
 	c.Sampler.Spec.OnText = true
-	if c.Samples == 0 {
-		c.Samples = defaultSamples
+	if c.WarmUp == 0 {
+		c.WarmUp = max(0, c.Steps) / 2
 	}
-	if c.Energy == "" {
-		c.Energy = Energy(lm.PLL)
+	if c.WarmUp == 0 {
+		c.WarmUp = None
 	}
-	if c.Initial.Kind == "" {
-		c.Initial.Kind = StartModel
-	}
-	c.WarmUp = WarmUp{Steps: c.WarmUp.of(c.Steps)}
 	kind := samplers.Describe(c.Sampler.Spec.Name)
 	if c.Gradient == "" && kind.OnText != nil {
 		c.Gradient = Gradient(kind.OnText.Gradient)
 	}
+	c.spec = c.Sampler.Spec
+	if c.StepSize != 0 {
+		c.spec = c.spec.With("step-size", c.StepSize)
+	}
+	if c.Balance != "" {
+		c.spec = c.spec.With("balance", c.Balance)
+	}
 	if c.Balance == "" {
-		c.Balance = Balance(c.spec().Value("balance"))
+		c.Balance = Balance(c.spec.Value("balance"))
 	}
 	return c
 }
+
+// steps returns the length of each chain, and warmUp that of its warm-up.
+func (c *Chains) steps() int  { return max(0, c.Steps) }
+func (c *Chains) warmUp() int { return max(0, c.WarmUp) }
 
 // check returns an *OptionError if the options of chains do not fit together.
 func (c Chains) check(_ *Request, m Model) error {
@@ -130,10 +141,9 @@ func (c Chains) check(_ *Request, m Model) error {
 		return wrong("sampler", "%q is not a sampler with its settings: %v", c.Sampler.Spec, err)
 	}
 	kind := samplers.Describe(name)
-	warm := c.WarmUp.Steps
 	switch {
-	case warm > int(c.Steps):
-		return wrong("warm-up", "%d is not a whole number from 0 to the number of steps, %d", warm, c.Steps)
+	case c.warmUp() > c.steps():
+		return wrong("warm-up", "%d is not a whole number from 0 to the number of steps, %d", c.warmUp(), c.steps())
 	case c.StepSize != 0 && !kind.Has("step-size"):
 		return wrong("step-size", "%s has none: leave it out", name)
 	case c.Balance != "" && !kind.Has("balance"):
@@ -147,25 +157,13 @@ func (c Chains) check(_ *Request, m Model) error {
 	return nil
 }
 
-// spec returns the sampler with the step size and the balance, if they are given.
-func (c Chains) spec() samplers.Spec {
-	spec := c.Sampler.Spec
-	if c.StepSize != 0 {
-		spec = spec.With("step-size", float64(c.StepSize))
-	}
-	if c.Balance != "" {
-		spec = spec.With("balance", c.Balance)
-	}
-	return spec
-}
-
 func (c Chains) cost(p *Plan) (rows int, bytes float64) {
 	n := float64(p.Slots())
 	chains := float64(c.Samples)
-	steps := float64(c.Steps)
+	steps := float64(c.steps())
 	r := float64(p.roots()) + chains*(steps+1)*n
 	candidates := float64(c.Candidates)
-	if candidates == 0 {
+	if c.Candidates == None {
 		candidates = float64(p.filler.tokenizer.VocabularySize())
 	}
 	bytes = p.common() + min(4*keptNumbers, 4*r*n*candidates)*3/2 + chains*n*candidates*8*6 + chains*(steps+1)*4 +
@@ -204,12 +202,12 @@ type chainRun struct {
 	step          int
 }
 
-func (c *chainRun) chains() int { return int(c.options.Samples) }
+func (c *chainRun) chains() int { return c.options.Samples }
 
 // run moves the chains, and answers with what they met.
 func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
-	steps := int(c.options.Steps)
-	warm := c.options.WarmUp.Steps
+	steps := c.options.steps()
+	warm := c.options.warmUp()
 	plan := samplers.Plan{Streams: c.streams, WarmUp: warm, Steps: steps - warm}
 	end, err := samplers.Sample(ctx, c.kernel, start, plan, func(at samplers.Step) error {
 		return c.observe(ctx, at, !at.WarmUp && (c.options.Rank == RankDistinct || at.Number == steps))
@@ -220,7 +218,7 @@ func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
 	c.stepSize = end.StepSize
 	if !c.counting() {
 		// Nothing follows the warm-up: its last states are the draws.
-		c.draws.add(end.State, float64(c.options.Temperature))
+		c.draws.add(end.State, c.options.Temperature)
 	}
 	err = c.draws.evaluate(ctx, c.target)
 	if err != nil {
@@ -255,7 +253,7 @@ func (c *chainRun) shown() (*pool, *samplers.Acceptance) {
 func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 	w := c.work
 	o := &c.options
-	c.variables = c.layout.variables(w.roots[0], int(o.Candidates))
+	c.variables = c.layout.variables(w.roots[0], max(0, o.Candidates))
 	for n := range c.variables {
 		if c.variables[n].categories() == 0 {
 			return nil, errNoFill
@@ -281,7 +279,7 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 			return nil, err
 		}
 	}
-	c.kernel, err = o.spec().New(target, nil)
+	c.kernel, err = o.spec.New(target, nil)
 	if err != nil && (o.Sampler.Spec.Settings != nil || errors.Is(err, samplers.ErrUnsupported)) {
 		return nil, misfit("sampler", "%v", err)
 	}
@@ -293,7 +291,7 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) error {
 	c.step = at.Number
 	c.stepSize = at.StepSize
-	warming := at.WarmUp && c.options.WarmUp.Steps > 0
+	warming := at.WarmUp && c.options.warmUp() > 0
 	switch {
 	case at.Number == 0:
 	case at.WarmUp:
@@ -309,7 +307,7 @@ func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) e
 		c.stage = warming
 		own = c.seen
 	}
-	own.add(at.State, float64(c.options.Temperature))
+	own.add(at.State, c.options.Temperature)
 	if c.work.observe == nil {
 		return nil
 	}
@@ -326,7 +324,7 @@ func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) e
 // progress describes the step at for the observer. The last draws of own are
 // its states.
 func (c *chainRun) progress(at samplers.Step, warming bool, own *pool) Progress {
-	p := Progress{Step: at.Number, Steps: int(c.options.Steps), WarmUp: warming,
+	p := Progress{Step: at.Number, Steps: c.options.steps(), WarmUp: warming,
 		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains()*len(c.layout.question.slots)),
 		LogLikelihoods: make([]float64, c.chains()), result: c.known}
 	if !math.IsNaN(at.StepSize) {
@@ -369,8 +367,8 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 	rows := c.target.Counts()
 	name := o.Sampler.Spec.Name
 	a = &answer{method: name, seeded: true, draws: len(p.draws), distinct: len(p.energy), rows: rows.Rows,
-		chains: &ChainStats{Sampler: name, Energy: o.Energy, Chains: c.chains(), Steps: int(o.Steps),
-			StepSize: finite(c.stepSize), WarmUp: WarmUpStats{Steps: o.WarmUp.Steps},
+		chains: &ChainStats{Sampler: name, Energy: o.Energy, Chains: c.chains(), Steps: o.steps(),
+			StepSize: finite(c.stepSize), WarmUp: WarmUpStats{Steps: o.warmUp()},
 			EnergyEvaluations: rows.EnergyEvaluations, GradientEvaluations: rows.GradientEvaluations}}
 	s := a.chains
 	for i := range c.variables {
@@ -448,7 +446,7 @@ func (c *chainRun) interrupted(ctx context.Context) *answer {
 	if missing == 0 {
 		a.chains.MeanLogLikelihood, _ = samplers.MeanAndError(p.meanEnergies())
 	}
-	a.place = fmt.Sprintf("at step %d of %d: these are the likeliest fills met by then", c.step, c.options.Steps)
+	a.place = fmt.Sprintf("at step %d of %d: these are the likeliest fills met by then", c.step, c.options.steps())
 	if missing > 0 {
 		a.place += fmt.Sprintf("; %d were not rated in time, and are missing", missing)
 	}

@@ -24,8 +24,8 @@ func open(t *testing.T) *infill.Filler {
 func TestWordsOnModel(t *testing.T) {
 	f := open(t)
 	const template = "the [MASK:2] stood by the [MASK] ."
-	request := func(sampler string, temperature infill.Temperature) infill.Request {
-		c := infill.NewChains(sampler)
+	request := func(sampler string, temperature float64) infill.Request {
+		c := infill.Chains{Sampler: infill.NewSampler(sampler)}
 		c.Samples, c.Steps, c.Temperature = 100, 300, temperature
 		return infill.Request{Template: template, Top: 1000, Seed: 3, Method: c, Fit: infill.Fit{Slots: infill.Lists{
 			1: {"old man", "young woman", "dark house", "white horse", "stone wall"},

@@ -15,20 +15,19 @@ const MethodDraws = "draws"
 // Draws makes independent draws by the chain rule.
 type Draws struct {
 	// Order is the order of the chain rule.
-	Order Order `option:"order"`
+	Order Order `option:"order" default:"l2r"`
 	// Temperature shapes the draws.
-	Temperature Temperature `option:"temperature" word:"T" help:"of draws: each conditional over the vocabulary to the power 1/T; of chains: exp(U/T)"`
+	Temperature float64 `option:"temperature" default:"1" minimum:"0.000001" maximum:"1000000" examples:"0.5,0.7,0.8,1,1.2,1.5,2" word:"T" help:"of draws: each conditional over the vocabulary to the power 1/T; of chains: exp(U/T)"`
 	// Samples is the number of draws.
-	Samples Samples `option:"samples" word:"N" unit:"draws" help:"independent draws from the model; with a sampler its chains (25), each of which ends in one sample"`
+	Samples int `option:"samples" minimum:"1" maximum:"65536" examples:"1,5,10,25,50,100" word:"N" unit:"draws" help:"independent draws from the model; with a sampler its chains (25), each of which ends in one sample"`
 	// Rank says which draws are listed.
-	Rank Rank `option:"rank" word:"{distinct|final}" help:"of draws and chains: list the distinct fills, or each draw and each chain's final state with repeats"`
+	Rank Rank `option:"rank" default:"distinct" enum:"distinct,final" word:"{distinct|final}" help:"of draws and chains: list the distinct fills, or each draw and each chain's final state with repeats"`
 	// Budget bounds the cost.
-	Budget Budget `option:"budget"`
+	Budget Budget `option:"budget" default:"4000"`
 }
 
 func (d Draws) settled() Method {
-	d.Temperature, d.Rank = d.Temperature.settled(), d.Rank.settled()
-	d.Order, d.Budget = d.Order.settled(), d.Budget.settled()
+	options.Settle(&d)
 	return d
 }
 
@@ -58,7 +57,7 @@ func (d Draws) cost(p *Plan) (rows int, bytes float64) {
 
 // likely: few draws are made again.
 func (d Draws) likely(p *Plan, rows int) int {
-	return min(rows, p.roots()+int(d.Samples)*(p.Slots()-1))
+	return min(rows, p.roots()+d.Samples*(p.Slots()-1))
 }
 
 func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
@@ -66,7 +65,7 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 	for i := range laws {
 		laws[i].Target.(*law).keep()
 	}
-	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, int(d.Samples))
+	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, d.Samples)
 	roots := w.asker.rows
 	trial := w.plan.Slots() - 1 // rows of a whole one
 	room := func(rejected int) int {
@@ -76,7 +75,7 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 		}
 		return left
 	}
-	drawn, err := samplers.Draw(ctx, laws, float64(d.Temperature), streams, room)
+	drawn, err := samplers.Draw(ctx, laws, d.Temperature, streams, room)
 	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return !d.Done })
 	if err != nil {
 		return d.answer(w, drawn), err
@@ -87,8 +86,8 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 			max(roots+trial, w.asker.rows+1))
 	}
 	a := d.answer(w, drawn)
-	if len(drawn) < int(d.Samples) {
-		a.wanted = int(d.Samples)
+	if len(drawn) < d.Samples {
+		a.wanted = d.Samples
 		a.warnings = append(a.warnings,
 			fmt.Sprintf("%s sufficed for %d of %d draws: each token of a draw takes a row, and a draw that the "+
 				"blanks may not take is made again; give more with --budget", d.Budget.text(), len(drawn), d.Samples))

@@ -115,25 +115,32 @@ type askedChains struct {
 
 const halfSteps = -1
 
-// newAskedChains is NewChains in plain types.
+// newAskedChains are the defaults of a sampler. Unlike those of Chains, its zeros are
+// numbers.
 func newAskedChains(sampler string) askedChains {
-	c := NewChains(sampler)
-	return askedChains{Sampler: sampler, Steps: int(c.Steps), WarmUp: halfSteps, Candidates: int(c.Candidates)}
+	return askedChains{Sampler: sampler, Steps: 50, WarmUp: halfSteps, Candidates: 250}
+}
+
+// orNone returns n, or None for 0.
+func orNone(n int) int {
+	if n == 0 {
+		return None
+	}
+	return n
 }
 
 func (o asked) request(template string) Request {
-	r := Request{Template: template, Blank: Text(o.Blank), Context: Text(o.Context), Top: Top(o.Top),
-		Seed: Seed(o.Seed)}
-	r.Fit = Fit{Slots: o.Slots, Speech: o.Speech, Ban: o.Ban, Fill: o.Fill, Case: o.Case, Distinct: Switch(o.Distinct)}
-	samples, temperature := Samples(o.Samples), Temperature(o.Temperature)
+	r := Request{Template: template, Blank: o.Blank, Context: o.Context, Top: o.Top, Seed: o.Seed}
+	r.Fit = Fit{Slots: o.Slots, Speech: o.Speech, Ban: o.Ban, Fill: o.Fill, Case: o.Case, Distinct: o.Distinct}
+	samples, temperature := o.Samples, o.Temperature
 	switch c := o.Chains; {
 	case c != nil:
-		own := Chains{Sampler: NewSampler(c.Sampler), Energy: Energy(c.Energy), Steps: Steps(c.Steps),
-			WarmUp: WarmUp{Steps: c.WarmUp}, StepSize: StepSize(c.StepSize), Balance: Balance(c.Balance),
-			Gradient: Gradient(c.Gradient), Candidates: Candidates(c.Candidates), Initial: c.Initial,
+		own := Chains{Sampler: NewSampler(c.Sampler), Energy: Energy(c.Energy), Steps: orNone(c.Steps),
+			WarmUp: orNone(c.WarmUp), StepSize: c.StepSize, Balance: Balance(c.Balance),
+			Gradient: Gradient(c.Gradient), Candidates: orNone(c.Candidates), Initial: c.Initial,
 			Samples: samples, Temperature: temperature, Rank: o.Rank}
 		if c.WarmUp == halfSteps {
-			own.WarmUp = WarmUp{Half: true}
+			own.WarmUp = 0
 		}
 		r.Method = own
 	case o.Samples != 0:

@@ -69,7 +69,7 @@ func faultUses() map[string]use {
 	}
 	energies := func(ctx context.Context, f *Filler) (any, error) {
 		r, err := f.Fill(ctx, Request{Template: twoSlots, Method: Chains{Sampler: NewSampler("gibbs"), Samples: 2,
-			Steps: 4, WarmUp: WarmUp{Steps: 2}, Energies: true}}, func(Progress) {})
+			Steps: 4, WarmUp: 2, Energies: true}}, func(Progress) {})
 		if r == nil {
 			return nil, err
 		}

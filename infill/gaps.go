@@ -33,7 +33,7 @@ type GapsRequest struct {
 	// DefaultBelow. It also has less than a 300th of the key's probability.
 	Below float64
 	Clear bool // leave out gaps whose key has a rival
-	Seed  Seed
+	Seed  uint64
 }
 
 // DefaultBelow is the largest probability of a wrong answer.

@@ -147,7 +147,7 @@ func TestGapChoice(t *testing.T) {
 	}
 	drawn := map[string]bool{}
 	for seed := range 200 {
-		r := GapsRequest{Text: "the [gate] was open .", Options: 2, Seed: Seed(seed)}
+		r := GapsRequest{Text: "the [gate] was open .", Options: 2, Seed: uint64(seed)}
 		options := m.gaps(t, r).Gaps[0].Options
 		if again := m.gaps(t, r).Gaps[0].Options; !slices.Equal(options, again) {
 			t.Errorf("seed %d: %q, then %q", seed, options, again)
@@ -342,7 +342,7 @@ func TestGapInWord(t *testing.T) {
 func TestGapSignature(t *testing.T) {
 	m := newGapModel()
 	plain := m.gaps(t, GapsRequest{Text: "the [gate] ."}).Signature
-	of := func(options int, below float64, seed Seed) string {
+	of := func(options int, below float64, seed uint64) string {
 		return m.gaps(t, GapsRequest{Text: "the [gate] .", Options: options, Below: below, Seed: seed}).Signature
 	}
 	if !strings.HasPrefix(plain, "method:gaps|model:") {

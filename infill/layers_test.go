@@ -27,7 +27,7 @@ models/hub models/internal/pytorch
 internal/safetensors
 internal/targets
 metrics samplers tokenize
-internal/journal internal/parallel
+internal/journal internal/option internal/parallel
 internal/check internal/floats internal/lines internal/logmath internal/object internal/picture internal/regular internal/wire
 `
 

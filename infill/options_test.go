@@ -35,10 +35,10 @@ func TestValidate(t *testing.T) {
 			`"-1" is not a number from 0.000001 to 1000000`},
 		{func(o *asked) { o.Samples, o.Temperature = 1, math.NaN() }, "temperature", `"NaN" is not`},
 		{func(o *asked) { o.Samples, o.Rank = 1, "all" }, "rank", `"all" is not one of distinct, final`},
-		{chains(func(c *askedChains) { c.Steps = -1 }), "steps", `"-1" is not`},
+		{chains(func(c *askedChains) { c.Steps = -2 }), "steps", `"-2" is not`},
 		{chains(func(c *askedChains) { c.WarmUp = 51 }), "warm-up",
 			"51 is not a whole number from 0 to the number of steps, 50"},
-		{chains(func(c *askedChains) { c.WarmUp = -2 }), "warm-up", `"-2" is not`},
+		{chains(func(c *askedChains) { c.WarmUp = -3 }), "warm-up", `"-3" is not`},
 		{chains(func(c *askedChains) { c.StepSize = -1 }), "step-size", `"-1" is not`},
 		{chains(func(c *askedChains) { c.StepSize = math.NaN() }), "step-size", `"NaN" is not`},
 		{chains(func(c *askedChains) { c.StepSize = math.Inf(1) }), "step-size", `"+Inf" is not`},
@@ -75,7 +75,7 @@ func TestZeroMethods(t *testing.T) {
 	}{
 		{Search{}, ""},
 		{Draws{}, "samples: draws need a number of them"},
-		{Chains{}, `sampler: "" is not a sampler`},
+		{Chains{}, `sampler: "" is not one of dmala, `},
 	} {
 		err := Request{Method: test.method}.Check()
 		got := ""
@@ -91,7 +91,7 @@ func TestZeroMethods(t *testing.T) {
 // TestChainsAsJSON: chains come back from JSON as they were, and a wrong value is
 // an error.
 func TestChainsAsJSON(t *testing.T) {
-	chains := NewChains("dmala")
+	chains := Chains{Sampler: NewSampler("dmala"), Candidates: 250, WarmUp: 3}
 	chains.Steps = 7
 	chains.StepSize = 0.5
 	text, err := json.Marshal(chains)
@@ -200,7 +200,7 @@ func TestSamplers(t *testing.T) {
 }
 
 func TestNewSeed(t *testing.T) {
-	seen := map[Seed]bool{}
+	seen := map[uint64]bool{}
 	for range 64 {
 		seed := NewSeed()
 		if seed > math.MaxUint32 {
@@ -388,8 +388,8 @@ func TestListTexts(t *testing.T) {
 			t.Errorf("%s %q: %q, error %v, want %q", test.option, test.text, given.Text(), err, test.want)
 		default:
 			again, err := MustFind(test.option).Given(given.Text())
-			if err != nil || !reflect.DeepEqual(again.value.Interface(), given.value.Interface()) {
-				t.Errorf("%s: %q becomes %v, error %v", test.option, given.Text(), again.value, err)
+			if err != nil || !reflect.DeepEqual(again.Value(), given.Value()) {
+				t.Errorf("%s: %q becomes %v, error %v", test.option, given.Text(), again.Value(), err)
 			}
 		}
 	}

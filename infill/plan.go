@@ -32,7 +32,7 @@ type Plan struct {
 // *ConstraintError if nothing is allowed, and a *tokenize.InputError for a wrong
 // template.
 func (f *Filler) Plan(r Request) (*Plan, error) {
-	r = r.settled()
+	r = r.Settled()
 	err := r.check(f.Model())
 	if err != nil {
 		return nil, err

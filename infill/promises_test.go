@@ -31,7 +31,7 @@ func TestWhatYouAllow(t *testing.T) {
 		held := free
 		pattern := rapid.SampledFrom([]string{"", "", "~.*n", "~[^c]*"}).Draw(t, "pattern")
 		held.Fit.Ban = Words(rapid.SliceOfDistinct(rapid.SampledFrom(words), rapid.ID).Draw(t, "ban"))
-		held.Fit.Distinct = Switch(rapid.Bool().Draw(t, "distinct"))
+		held.Fit.Distinct = rapid.Bool().Draw(t, "distinct")
 		free.Template = fmt.Sprintf(free.Template, "", typed)
 		held.Template = fmt.Sprintf(held.Template, pattern, typed)
 		want, err := f.Fill(t.Context(), free, nil)
@@ -164,9 +164,9 @@ func TestDrawsOfABudget(t *testing.T) {
 				}
 				return ctx.Err()
 			}
-			r, err := f.Fill(ctx, Request{Template: "the [MASK] [MASK:1-2] on [MASK] .", Seed: Seed(seed), Top: 1 << 16,
+			r, err := f.Fill(ctx, Request{Template: "the [MASK] [MASK:1-2] on [MASK] .", Seed: uint64(seed), Top: 1 << 16,
 				Fit:    Fit{Fill: FillAny},
-				Method: Draws{Samples: Samples(c.wanted), Rank: RankFinal, Budget: c.budget}}, nil)
+				Method: Draws{Samples: c.wanted, Rank: RankFinal, Budget: c.budget}}, nil)
 			cancel()
 			if r == nil {
 				fewer++

@@ -3,11 +3,10 @@ package infill
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"reflect"
 	"slices"
 
 	"infill/internal/object"
+	"infill/internal/option"
 )
 
 // Request says what to fill, and how. The zero value of every field but Template
@@ -16,18 +15,18 @@ type Request struct {
 	Template string
 	// Blank is a further spelling of a blank, beside [MASK], ___, <mask> and the
 	// model's own mask; "" adds no spelling.
-	Blank Text `option:"blank" word:"TEXT" help:"a further spelling of a blank, beside [MASK], ___ and <mask>"`
+	Blank string `option:"blank" word:"TEXT" help:"a further spelling of a blank, beside [MASK], ___ and <mask>"`
 	// Context is a text that the model reads before the template, as
 	// [CLS] context [SEP] text [SEP]; "" for no context. It changes P.
-	Context Text `option:"context" word:"TEXT" help:"a text that the model reads before each template: the sentence before, a definition, the original"`
+	Context string `option:"context" word:"TEXT" help:"a text that the model reads before each template: the sentence before, a definition, the original"`
 	// Fit says which fills are seen; it changes no probability.
 	Fit Fit
 	// Top is the number of fills to keep.
-	Top Top `option:"top" word:"N" unit:"fills" help:"fills to print"`
+	Top int `option:"top" default:"5" minimum:"1" maximum:"65536" word:"N" unit:"fills" help:"fills to print"`
 	// Method finds the fills; nil is Search{}.
 	Method Method
 	// Seed starts all random numbers.
-	Seed Seed `option:"seed" word:"N" help:"start of all random numbers; drawn and printed when not given"`
+	Seed uint64 `option:"seed" word:"N" help:"start of all random numbers; drawn and printed when not given"`
 	// Originals are the words that the blanks replaced, if known: a fill takes
 	// the capitals of its original.
 	Originals []string
@@ -40,7 +39,7 @@ type Fit struct {
 	// without a list of its own, the fills that the blank may take. A fill is
 	// one word or several. A blank typed without a length may have the length of
 	// any fill in its list.
-	Slots Lists `option:"slot" word:"[N=]WORD,..." join:" " help:"what each blank, or blank N, counted from 1, may take; see infill help templates"`
+	Slots Lists `option:"slot" alias:"slots" word:"[N=]WORD,..." join:" " help:"what each blank, or blank N, counted from 1, may take; see infill help templates"`
 	// Speech lists parts of speech by the number of a blank from 1, or under 0
 	// for all blanks. Such a blank takes only a single English word that can be
 	// a listed part of speech.
@@ -49,31 +48,18 @@ type Fit struct {
 	// spell the word side by side.
 	Ban Words `option:"ban" word:"WORD,..." join:"," help:"words that no blank may hold"`
 	// Fill says which fills blanks without a list may take.
-	Fill FillKind `option:"fill" word:"{words|tokens|any}" help:"what a blank may take: words; words and punctuation; or any token, word pieces included"`
+	Fill FillKind `option:"fill" default:"words" enum:"words,tokens,any" word:"{words|tokens|any}" help:"what a blank may take: words; words and punctuation; or any token, word pieces included"`
 	// Case says how fills are capitalised.
-	Case Case `option:"case" word:"{auto|keep}" help:"give fills capitals as the text asks for them, or keep the model's letters"`
+	Case Case `option:"case" default:"auto" enum:"auto,keep" word:"{auto|keep}" help:"give fills capitals as the text asks for them, or keep the model's letters"`
 	// Distinct forbids two blanks to hold the same text, unless the blanks have
 	// the same name.
-	Distinct Switch `option:"distinct" help:"no two blanks hold the same; those of one name count as one"`
+	Distinct bool `option:"distinct" default:"false" help:"no two blanks hold the same; those of one name count as one"`
 }
 
-// settled returns the fit with its defaults written out.
-func (f Fit) settled() Fit {
-	if f.Fill == "" {
-		f.Fill = FillWords
-	}
-	if f.Case == "" {
-		f.Case = CaseAuto
-	}
-	return f
-}
-
-// settled returns the request with the defaults of all fields written out.
-func (r Request) settled() Request {
-	r.Fit = r.Fit.settled()
-	if r.Top == 0 {
-		r.Top = defaultTop
-	}
+// Settled returns the request with the defaults of all fields written out.
+func (r Request) Settled() Request {
+	options.Settle(&r.Fit)
+	options.Settle(&r)
 	if r.Method == nil {
 		r.Method = Search{}
 	}
@@ -89,8 +75,8 @@ func NewRequest(template string, given []Given) (Request, error) {
 		return Request{}, err
 	}
 	r := Request{Template: template, Method: method}
-	assign(&r, given)
-	assign(&r.Fit, given)
+	option.Assign(&r, given)
+	option.Assign(&r.Fit, given)
 	return r, nil
 }
 
@@ -112,33 +98,33 @@ func Decide(given []Given) (Method, error) {
 		name = MethodDraws
 	}
 	for _, g := range given {
-		if !g.Option.in(name) {
+		if !g.Option.In(name) {
 			return nil, foreign(g.Option)
 		}
 	}
 	switch name {
 	case MethodChains:
-		c := NewChains("")
-		assign(&c, given)
+		var c Chains
+		option.Assign(&c, given)
 		return c, nil
 	case MethodDraws:
 		var d Draws
-		assign(&d, given)
+		option.Assign(&d, given)
 		return d, nil
 	}
 	var s Search
-	assign(&s, given)
+	option.Assign(&s, given)
 	return s, nil
 }
 
 // foreign returns the error for an option that a request's method does not have.
 func foreign(o Option) error {
-	chains := o.in(MethodChains)
-	search := o.in(MethodSearch)
+	chains := o.In(MethodChains)
+	search := o.In(MethodSearch)
 	switch {
 	case search:
 		return wrong(o.Name, "it is an option of the chain rule, and samplers have none: leave it out")
-	case chains && o.in(MethodDraws):
+	case chains && o.In(MethodDraws):
 		return wrong(o.Name, "it is an option of draws and chains: add --samples N or --sampler NAME")
 	}
 	return wrong(o.Name, "it is an option of samplers: name one with --sampler, as in --sampler %s", Samplers()[0])
@@ -149,7 +135,7 @@ func foreign(o Option) error {
 func unfolded(given []Given) ([]Given, error) {
 	var list []Given
 	for _, g := range given {
-		s, ok := g.value.Interface().(Sampler)
+		s, ok := g.Value().(Sampler)
 		if !ok {
 			list = append(list, g)
 			continue
@@ -157,13 +143,13 @@ func unfolded(given []Given) ([]Given, error) {
 		own := NewSampler(s.Spec.Name)
 		var inner []Given
 		for _, a := range s.Spec.Settings {
-			option, known := Find(a.Setting)
+			o, known := Find(a.Setting)
 			// The number of samples and their rank are no settings of a sampler.
-			if !known || !option.in(MethodChains) || option.in(MethodDraws) && option.Name != "temperature" {
+			if !known || !o.In(MethodChains) || o.In(MethodDraws) && o.Name != "temperature" {
 				own.Spec.Settings = append(own.Spec.Settings, a)
 				continue
 			}
-			read, err := option.Given(a.Value)
+			read, err := o.Given(a.Value)
 			if err != nil {
 				return nil, wrong("sampler", "%q is not a sampler with its settings: %s: %q is not %v", s.Spec,
 					a.Setting, a.Value, err)
@@ -174,8 +160,7 @@ func unfolded(given []Given) ([]Given, error) {
 		if err != nil {
 			return nil, wrong("sampler", "%q is not a sampler with its settings: %v", s.Spec, err)
 		}
-		g.value = reflect.ValueOf(own)
-		list = append(append(list, g), inner...)
+		list = append(append(list, g.Option.Of(own)), inner...)
 	}
 	return list, nil
 }
@@ -188,38 +173,20 @@ func (r *Request) check(m Model) error {
 
 // Check returns an *OptionError for a value that cannot be used with any template.
 func (r Request) Check() error {
-	r = r.settled()
+	r = r.Settled()
 	return r.check(Model{})
 }
 
 // Check does what [Request.Check] does, for templates of the filler's model.
 func (f *Filler) Check(r Request) error {
-	r = r.settled()
+	r = r.Settled()
 	return r.check(f.Model())
-}
-
-// checkValues returns an *OptionError for the first option of a struct whose value
-// its text form does not have. A zero value says that the option is not given.
-func checkValues(of any) error {
-	v := reflect.ValueOf(of)
-	for i := range v.NumField() {
-		option, known := Find(v.Type().Field(i).Tag.Get("option"))
-		if !known || v.Field(i).IsZero() {
-			continue
-		}
-		text := textOf(v.Field(i))
-		_, err := option.Given(text)
-		if err != nil {
-			return wrong(option.Name, "%q is not %v", text, err)
-		}
-	}
-	return nil
 }
 
 // Facts returns the options that a result of the request depends on, with their
 // texts, in the order of Options.
 func (r Request) Facts() []Fact {
-	r = r.settled()
+	r = r.Settled()
 	facts := factsOf(r.Method)
 	fit := factsOf(r.Fit)
 	return slices.Concat(facts, fit, factsOf(r))
@@ -247,31 +214,21 @@ type Record struct {
 // that names the key.
 func ReadRecord(fields []object.Field, key string, keep ...string) (Record, error) {
 	var r Record
-	keys := map[string]string{} // the key of each option
-	for _, field := range fields {
-		kept := slices.Contains(keep, field.Key)
-		option, known := Find(field.Key)
+	keeps := func(name string) bool { return name == key || slices.Contains(keep, name) }
+	given, rest, err := options.Read(fields, keeps)
+	if err != nil {
+		return r, optionError(err)
+	}
+	r.Given = given
+	for _, field := range rest {
 		switch {
 		case field.Key == key:
-		case kept || !known && field.Key != "id":
-			r.Extra = append(r.Extra, field)
-		case !known:
+		case field.Key == "id" && !keeps("id"):
 			r.ID = json.RawMessage(object.Object{field}.Given("id"))
-		case keys[option.Name] != "":
-			return r, &OptionError{Option: field.Key,
-				Reason: fmt.Sprintf("it is the same as %s: give one of them", keys[option.Name])}
 		default:
-			keys[option.Name] = field.Key
-			g, ok, err := option.given(field)
-			if err != nil {
-				return r, err
-			}
-			if ok {
-				r.Given = append(r.Given, g)
-			}
+			r.Extra = append(r.Extra, field)
 		}
 	}
-	var err error
 	r.Template, err = object.Object(fields).Text(key)
 	return r, err
 }

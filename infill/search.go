@@ -22,13 +22,13 @@ var errNoFill = &ConstraintError{"the constraints forbid every fill: loosen them
 // Search finds the likeliest fills under the chain rule and proves them.
 type Search struct {
 	// Order is the order of the chain rule.
-	Order Order `option:"order" word:"{l2r|r2l|N,N,...}" help:"order of the chain rule: left to right, right to left, or the blanks as numbered"`
+	Order Order `option:"order" default:"l2r" word:"{l2r|r2l|N,N,...}" help:"order of the chain rule: left to right, right to left, or the blanks as numbered"`
 	// Budget bounds the cost.
-	Budget Budget `option:"budget" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
+	Budget Budget `option:"budget" default:"4000" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
 }
 
 func (s Search) settled() Method {
-	s.Order, s.Budget = s.Order.settled(), s.Budget.settled()
+	options.Settle(&s)
 	return s
 }
 

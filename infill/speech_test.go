@@ -56,7 +56,7 @@ func TestSpeech(t *testing.T) {
 			t.Errorf("%q are two words", fill.Values[0])
 		}
 	}
-	chained := first("she saw the [MASK] [MASK] .", infill.NewChains("gibbs"), infill.Parts{2: {"noun"}})
+	chained := first("she saw the [MASK] [MASK] .", infill.Chains{Sampler: infill.NewSampler("gibbs")}, infill.Parts{2: {"noun"}})
 	for _, value := range values(chained, 1) {
 		if slices.Contains([]string{"was", "her", "of", "the"}, value) {
 			t.Errorf("a chain drew %q for a noun", value)

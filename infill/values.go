@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/csv"
@@ -14,24 +15,16 @@ import (
 	"strings"
 	"time"
 
+	"infill/internal/option"
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
 
 // This file has the types of the options. Each reads and writes the text of a
-// flag, which is also that of a column and of a string in JSON, and has a schema.
+// flag, which is also that of a column and of a string in JSON, and has a schema. A
+// number, a switch and a text are Go's own types, with tags.
 // The error of UnmarshalText completes the sentence `"x" is not …`.
-
-// A schema says which JSON an option takes, beside a string with its text.
-type schema struct {
-	kind   string   // "string", "integer", "number", "boolean", "array" or "object"
-	values []string // suggestions, or if closed the only valid texts
-	closed bool
-	// want completes the sentence `… is not …` for JSON of another kind. Types
-	// that do not take every text leave it to UnmarshalText.
-	want string
-}
 
 const auto = "auto"
 
@@ -43,23 +36,6 @@ const (
 	maxSteps  = 1 << 24
 	maxPieces = 16 // pieces of one blank
 )
-
-// oneOf returns text as a T, or an error if it is not one of values.
-func oneOf[T ~string](text []byte, values []T) (T, error) {
-	value := T(text)
-	if slices.Contains(values, value) {
-		return value, nil
-	}
-	return "", errors.New("one of " + strings.Join(texts(values), ", "))
-}
-
-func texts[T ~string](values []T) []string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = string(v)
-	}
-	return list
-}
 
 // whole reads a whole number within bounds. It takes 3.0 too, which pandas
 // writes for 3 beside gaps.
@@ -90,21 +66,6 @@ const (
 	FillAny    FillKind = "any"
 )
 
-func fillKinds() []FillKind { return []FillKind{FillWords, FillTokens, FillAny} }
-
-// UnmarshalText reads "words", "tokens" or "any".
-func (f *FillKind) UnmarshalText(text []byte) (err error) {
-	*f, err = oneOf(text, fillKinds())
-	return err
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (f FillKind) MarshalText() ([]byte, error) { return []byte(f), nil }
-
-func (FillKind) schema() schema {
-	return schema{kind: "string", values: texts(fillKinds()), closed: true}
-}
-
 // Case says which capitals a fill has. With "auto" or "", a fill from a model
 // without capitals gets the capitals that the text asks for (see
 // tokenize.Template.Fill). With "keep", a fill keeps the model's letters.
@@ -115,19 +76,6 @@ const (
 	CaseAuto Case = auto
 	CaseKeep Case = "keep"
 )
-
-// UnmarshalText reads "auto" or "keep".
-func (c *Case) UnmarshalText(text []byte) (err error) {
-	*c, err = oneOf(text, []Case{CaseAuto, CaseKeep})
-	return err
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (c Case) MarshalText() ([]byte, error) { return []byte(c), nil }
-
-func (Case) schema() schema {
-	return schema{kind: "string", values: texts([]Case{CaseAuto, CaseKeep}), closed: true}
-}
 
 // Rank says which fills of draws and chains are listed. "distinct" or "" lists
 // different fills, the likeliest first: of all draws, or of all states of chains
@@ -141,156 +89,12 @@ const (
 	RankFinal    Rank = "final"
 )
 
-// UnmarshalText reads "distinct" or "final".
-func (r *Rank) UnmarshalText(text []byte) (err error) {
-	*r, err = oneOf(text, []Rank{RankDistinct, RankFinal})
-	return err
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (r Rank) MarshalText() ([]byte, error) { return []byte(r), nil }
-
-func (r Rank) settled() Rank {
-	if r == "" {
-		return RankDistinct
-	}
-	return r
-}
-
-func (Rank) schema() schema {
-	return schema{kind: "string", values: texts([]Rank{RankDistinct, RankFinal}), closed: true}
-}
-
-// A Switch is on or off.
-type Switch bool
-
-// UnmarshalText reads "true" or "false".
-func (s *Switch) UnmarshalText(text []byte) error {
-	value, err := strconv.ParseBool(string(text))
-	if err != nil {
-		return errors.New("one of false, true")
-	}
-	*s = Switch(value)
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (s Switch) MarshalText() ([]byte, error) { return strconv.AppendBool(nil, bool(s)), nil }
-
-func (Switch) schema() schema {
-	return schema{kind: "boolean", values: []string{"false", "true"}, closed: true}
-}
-
-// A Text is any text.
-type Text string
-
-// UnmarshalText takes the text as it is.
-func (t *Text) UnmarshalText(text []byte) error {
-	*t = Text(text)
-	return nil
-}
-
-// MarshalText returns the text.
-func (t Text) MarshalText() ([]byte, error) { return []byte(t), nil }
-
-func (Text) schema() schema { return schema{kind: "string", want: "a text"} }
-
-// A Top is the number of fills to keep; 0 is 5.
-type Top int
-
-const defaultTop = 5
-
-// UnmarshalText reads a whole number of 1 or more.
-func (t *Top) UnmarshalText(text []byte) error {
-	n, ok := whole(text, 1, maxChains)
-	if !ok {
-		return fmt.Errorf("a whole number from 1 to %d", maxChains)
-	}
-	*t = Top(n)
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (t Top) MarshalText() ([]byte, error) { return digits(int(t)) }
-
-func (Top) schema() schema { return schema{kind: "integer"} }
-
-// Samples is the number of independent draws, or of chains, each of which ends in
-// one sample. For chains 0 is 25.
-type Samples int
-
-const defaultSamples = 25
-
-// UnmarshalText reads a whole number of 1 or more.
-func (s *Samples) UnmarshalText(text []byte) error {
-	n, ok := whole(text, 1, maxChains)
-	if !ok {
-		return fmt.Errorf("a whole number from 1 to %d", maxChains)
-	}
-	*s = Samples(n)
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (s Samples) MarshalText() ([]byte, error) { return digits(int(s)) }
-
-func (Samples) schema() schema {
-	return schema{kind: "integer", values: strings.Fields("1 5 10 25 50 100")}
-}
-
-// Temperature is T; 0 is 1. Draws raise each conditional over the whole
-// vocabulary to the power 1/T. Chains run on exp(U/T).
-type Temperature float64
-
-// UnmarshalText reads a number; its bounds keep U/T finite.
-func (t *Temperature) UnmarshalText(text []byte) error {
-	x, ok := number(text, 1e-6, 1e6)
-	if !ok {
-		return errors.New("a number from 0.000001 to 1000000")
-	}
-	*t = Temperature(x)
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (t Temperature) MarshalText() ([]byte, error) { return fmt.Append(nil, float64(t)), nil }
-
-func (t Temperature) settled() Temperature {
-	if t == 0 {
-		return 1
-	}
-	return t
-}
-
-func (Temperature) schema() schema {
-	return schema{kind: "number", values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2")}
-}
-
-// A Seed determines, together with the template, every random number of a run.
-// The library never chooses a seed by itself: see NewSeed.
-type Seed uint64
-
-// UnmarshalText reads a whole number of 0 or more.
-func (s *Seed) UnmarshalText(text []byte) error {
-	n, err := strconv.ParseUint(strings.TrimSuffix(string(text), ".0"), 10, 64)
-	if err != nil {
-		return errors.New("a whole number of 0 or more, below 2^64")
-	}
-	*s = Seed(n)
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (s Seed) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(s), 10), nil }
-
-func (Seed) schema() schema { return schema{kind: "integer"} }
-
 // NewSeed returns a random seed from the operating system. The seed has only 32
 // bits, so that a user can retype it.
-func NewSeed() Seed {
+func NewSeed() uint64 {
 	var b [4]byte
 	rand.Read(b[:]) //nolint:errcheck // it never fails, see package crypto/rand
-	return Seed(binary.LittleEndian.Uint32(b[:]))
+	return uint64(binary.LittleEndian.Uint32(b[:]))
 }
 
 // Order is the order in which the chain rule takes the blanks; the pieces of a
@@ -306,12 +110,19 @@ const (
 
 // UnmarshalText reads "l2r", "r2l" or a permutation such as "2,1,3".
 func (o *Order) UnmarshalText(text []byte) error {
-	read := Order(text)
+	err := Order(text).Check()
+	if err == nil {
+		*o = Order(text)
+	}
+	return err
+}
+
+// Check returns an error unless the order is one.
+func (o Order) Check() error {
 	switch {
-	case read == "both":
+	case o == "both":
 		return errors.New("an order: both went in 0.3, which has one order: leave it out")
-	case read == LeftToRight || read == RightToLeft || read.numbers() != nil:
-		*o = read
+	case o == LeftToRight || o == RightToLeft || o.numbers() != nil:
 		return nil
 	}
 	return errors.New("one of l2r, r2l, or a permutation of the blanks, as in 2,1,3")
@@ -320,19 +131,13 @@ func (o *Order) UnmarshalText(text []byte) error {
 // MarshalText returns the order as a text that UnmarshalText reads.
 func (o Order) MarshalText() ([]byte, error) { return []byte(o), nil }
 
-func (o Order) settled() Order {
-	if o == "" {
-		return LeftToRight
-	}
-	return o
+// Schema implements option.Syntax.
+func (Order) Schema() option.Schema {
+	return option.Schema{Kind: "string", Values: []string{string(LeftToRight), string(RightToLeft)}}
 }
 
-func (Order) schema() schema {
-	return schema{kind: "string", values: texts([]Order{LeftToRight, RightToLeft})}
-}
-
-// setList reads a permutation, given as one text for each number.
-func (o *Order) setList(values []string) error {
+// SetList reads a permutation, given as one text for each number.
+func (o *Order) SetList(values []string) error {
 	return o.UnmarshalText([]byte(strings.Join(values, ",")))
 }
 
@@ -385,21 +190,25 @@ func (b *Budget) UnmarshalText(text []byte) error {
 		read.Rows, ok = whole(text, 1, math.MaxInt)
 	}
 	if !ok {
-		return errors.New("a number of model rows above 0, or seconds above 0, as in 2s")
+		return errBudget
 	}
 	*b = read
 	return nil
 }
 
-func (b Budget) settled() Budget {
-	if b == (Budget{}) {
-		return Budget{Rows: DefaultRows}
+var errBudget = errors.New("a number of model rows above 0, or seconds above 0, as in 2s")
+
+// Check returns an error for bounds below 0 or without an end.
+func (b Budget) Check() error {
+	if b.Rows < 0 || !(b.Seconds >= 0 && b.Seconds <= math.MaxFloat64) {
+		return errBudget
 	}
-	return b
+	return nil
 }
 
-func (Budget) schema() schema {
-	return schema{kind: "string", values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s")}
+// Schema implements option.Syntax.
+func (Budget) Schema() option.Schema {
+	return option.Schema{Kind: "string", Values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s")}
 }
 
 // room returns the number of further rows that the budget allows after rows, 0 if
@@ -443,18 +252,28 @@ func (s *Sampler) UnmarshalText(text []byte) error {
 	if err != nil || len(list) != 1 {
 		return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
 	}
-	if !slices.Contains(Samplers(), list[0].Name) {
+	list[0].OnText = true
+	read := Sampler{list[0]}
+	err = read.Check()
+	if err == nil {
+		*s = read
+	}
+	return err
+}
+
+// Check returns an error for a name that no sampler of text has.
+func (s Sampler) Check() error {
+	if !slices.Contains(Samplers(), s.Spec.Name) {
 		return errors.New("one of " + strings.Join(Samplers(), ", "))
 	}
-	list[0].OnText = true
-	*s = Sampler{list[0]}
 	return nil
 }
 
 // MarshalText returns the text that UnmarshalText reads.
 func (s Sampler) MarshalText() ([]byte, error) { return []byte(s.Spec.String()), nil }
 
-func (Sampler) schema() schema { return schema{kind: "string", values: Samplers()} }
+// Schema implements option.Syntax.
+func (Sampler) Schema() option.Schema { return option.Schema{Kind: "string", Values: Samplers()} }
 
 // Samplers lists the names of the samplers that can fill text by chains. The
 // first is dmala.
@@ -473,118 +292,6 @@ func Samplers() []string {
 // pseudo-log-likelihood.
 type Energy lm.Energy
 
-func energies() []Energy {
-	var list []Energy
-	for _, e := range lm.PLL.Values() {
-		list = append(list, Energy(e))
-	}
-	return list
-}
-
-// UnmarshalText reads "pll" or "filled".
-func (e *Energy) UnmarshalText(text []byte) (err error) {
-	*e, err = oneOf(text, energies())
-	return err
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (e Energy) MarshalText() ([]byte, error) { return []byte(e), nil }
-
-func (Energy) schema() schema { return schema{kind: "string", values: texts(energies()), closed: true} }
-
-// Steps is the length of each chain, its warm-up included. With 0, the chains
-// stay at their starts.
-type Steps int
-
-// UnmarshalText reads a whole number of 0 or more.
-func (s *Steps) UnmarshalText(text []byte) error {
-	n, ok := whole(text, 0, maxSteps)
-	if !ok {
-		return fmt.Errorf("a whole number from 0 to %d", maxSteps)
-	}
-	*s = Steps(n)
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (s Steps) MarshalText() ([]byte, error) { return digits(int(s)) }
-
-func (Steps) schema() schema {
-	return schema{kind: "integer", values: strings.Fields("0 10 20 50 100 200 500 1000")}
-}
-
-// A WarmUp is the first steps of chains, which give no draws: half of the steps,
-// rounded down, or a number of them. An automatic step size adapts during these
-// steps.
-type WarmUp struct {
-	Half  bool
-	Steps int
-}
-
-const half = "half"
-
-// UnmarshalText reads "half", or a whole number of 0 or more.
-func (w *WarmUp) UnmarshalText(text []byte) error {
-	if string(text) == half {
-		*w = WarmUp{Half: true}
-		return nil
-	}
-	n, ok := whole(text, 0, maxSteps)
-	if !ok {
-		return errors.New("a whole number of 0 or more, or half")
-	}
-	*w = WarmUp{Steps: n}
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (w WarmUp) MarshalText() ([]byte, error) {
-	if w.Half {
-		return []byte(half), nil
-	}
-	return digits(w.Steps)
-}
-
-func (WarmUp) schema() schema { return schema{kind: "integer", values: []string{half}} }
-
-// of returns the number of steps in the warm-up of a chain.
-func (w WarmUp) of(steps Steps) int {
-	if w.Half {
-		return int(steps) / 2
-	}
-	return w.Steps
-}
-
-// StepSize is α in the convention of the discrete Langevin paper: changing a slot
-// costs 1/α nats. 0 adapts α in the warm-up, if the sampler has a step size.
-type StepSize float64
-
-// UnmarshalText reads "auto", or a number above 0.
-func (s *StepSize) UnmarshalText(text []byte) error {
-	if string(text) == auto {
-		*s = 0
-		return nil
-	}
-	x, ok := number(text, math.SmallestNonzeroFloat64, math.MaxFloat64)
-	if !ok {
-		return errors.New("a number above 0, or auto")
-	}
-	*s = StepSize(x)
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (s StepSize) MarshalText() ([]byte, error) {
-	if s == 0 {
-		return []byte(auto), nil
-	}
-	return fmt.Append(nil, float64(s)), nil
-}
-
-func (StepSize) schema() schema {
-	return schema{kind: "number", values: strings.Fields("auto 0.1 0.2 0.5 1 2 5 10 50")}
-}
-
 // Balance is the weight of an energy difference in a proposal, in the syntax of
 // samplers.Balance; "" is the sampler's default.
 type Balance string
@@ -595,67 +302,31 @@ func (b *Balance) UnmarshalText(text []byte) error {
 		*b = ""
 		return nil
 	}
-	if new(samplers.Balance).Set(string(text)) != nil {
+	err := Balance(text).Check()
+	if err == nil {
+		*b = Balance(text)
+	}
+	return err
+}
+
+// Check returns an error for what is no balance.
+func (b Balance) Check() error {
+	if new(samplers.Balance).Set(string(b)) != nil {
 		return fmt.Errorf("one of auto, %s, or a number from 0.5 to 1", strings.Join(samplers.BalanceNames(), ", "))
 	}
-	*b = Balance(text)
 	return nil
 }
 
 // MarshalText returns the text that UnmarshalText reads.
-func (b Balance) MarshalText() ([]byte, error) { return orAuto(string(b)) }
+func (b Balance) MarshalText() ([]byte, error) { return []byte(cmp.Or(string(b), auto)), nil }
 
-func orAuto(text string) ([]byte, error) {
-	if text == "" {
-		return []byte(auto), nil
-	}
-	return []byte(text), nil
-}
-
-func (Balance) schema() schema {
-	return schema{kind: "string", values: append([]string{auto}, samplers.BalanceNames()...)}
+// Schema implements option.Syntax.
+func (Balance) Schema() option.Schema {
+	return option.Schema{Kind: "string", Values: append([]string{auto}, samplers.BalanceNames()...)}
 }
 
 // Gradient is the gradient that a sampler uses; "" is the sampler's default.
 type Gradient lm.Gradient
-
-func gradients() []string { return append([]string{auto}, texts(lm.Local.Values())...) }
-
-// UnmarshalText reads "auto", "local" or "full".
-func (g *Gradient) UnmarshalText(text []byte) error {
-	value, err := oneOf(text, gradients())
-	if err != nil {
-		return err
-	}
-	*g = Gradient(strings.TrimPrefix(value, auto))
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (g Gradient) MarshalText() ([]byte, error) { return orAuto(string(g)) }
-
-func (Gradient) schema() schema { return schema{kind: "string", values: gradients(), closed: true} }
-
-// Candidates is the number of the model's most probable tokens that every slot of
-// a chain keeps; 0 is the whole vocabulary.
-type Candidates int
-
-// UnmarshalText reads a whole number of 0 or more.
-func (c *Candidates) UnmarshalText(text []byte) error {
-	n, ok := whole(text, 0, math.MaxInt32)
-	if !ok {
-		return errors.New("a whole number of 0 (the whole vocabulary) or more")
-	}
-	*c = Candidates(n)
-	return nil
-}
-
-// MarshalText returns the text that UnmarshalText reads.
-func (c Candidates) MarshalText() ([]byte, error) { return digits(int(c)) }
-
-func (Candidates) schema() schema {
-	return schema{kind: "integer", values: strings.Fields("10 50 100 250 500 1000 0")}
-}
 
 // Start says in which states chains start; the zero Start is "model".
 type Start struct {
@@ -680,8 +351,6 @@ const (
 	StartGiven  StartKind = "fill"
 )
 
-func startKinds() []StartKind { return []StartKind{StartModel, StartRandom, StartShared, StartMask} }
-
 // MarshalText writes the text that UnmarshalText reads: Kind, or as
 // "fill:dark,blue".
 func (s Start) MarshalText() ([]byte, error) {
@@ -703,15 +372,27 @@ func (s *Start) UnmarshalText(text []byte) error {
 		*s = Start{StartGiven, words}
 		return nil
 	}
-	kind, err := oneOf(text, startKinds())
-	if err != nil {
-		return errors.New("fill:WORD,..., or one of model, random, shared, mask")
+	read := Start{Kind: StartKind(text)}
+	err := read.Check()
+	if err == nil {
+		*s = read
 	}
-	*s = Start{Kind: kind}
-	return nil
+	return err
 }
 
-func (Start) schema() schema { return schema{kind: "string", values: texts(startKinds())} }
+// Check returns an error for a kind that is none, and for words without a fill.
+func (s Start) Check() error {
+	kinds := []StartKind{StartModel, StartRandom, StartShared, StartMask}
+	if slices.Contains(kinds, s.Kind) || s.Kind == StartGiven && s.Fill != nil {
+		return nil
+	}
+	return errors.New("fill:WORD,..., or one of model, random, shared, mask")
+}
+
+// Schema implements option.Syntax.
+func (Start) Schema() option.Schema {
+	return option.Schema{Kind: "string", Values: strings.Fields("model random shared mask")}
+}
 
 // Words is a list of words. Its text form has commas between the words; a word
 // with a comma stands in quotes.
@@ -734,25 +415,39 @@ func (w *Words) UnmarshalText(text []byte) error {
 	if err != nil {
 		return errWords
 	}
-	return w.setList(words)
+	return w.SetList(words)
 }
 
 // MarshalText writes words as UnmarshalText reads them.
 func (w Words) MarshalText() ([]byte, error) { return []byte(joinWords(w)), nil }
 
-func (Words) schema() schema { return schema{kind: "array", want: errWords.Error()} }
+// Schema implements option.Syntax.
+func (Words) Schema() option.Schema { return option.Schema{Kind: "array", Want: errWords.Error()} }
 
-func (w *Words) setList(values []string) error {
-	list, ok := trimmed(values)
-	if len(values) > 0 && !ok {
+// SetList sets the words.
+func (w *Words) SetList(values []string) error {
+	list, _ := trimmed(values)
+	err := Words(list).Check()
+	if err == nil {
+		*w = list
+	}
+	return err
+}
+
+// Check returns an error for an empty word, and for one that looks like the list of
+// a blank.
+func (w Words) Check() error {
+	if slices.ContainsFunc(w, func(word string) bool { return strings.TrimSpace(word) == "" }) {
 		return errWords
 	}
-	if slices.ContainsFunc(list, listStart.MatchString) {
+	if slices.ContainsFunc(w, listStart.MatchString) {
 		return fmt.Errorf("%w, for every blank: no number stands before it", errWords)
 	}
-	*w = list
 	return nil
 }
+
+// With returns the words together with those of a later use of a flag.
+func (w Words) With(later any) (both any, ok bool) { return slices.Concat(w, later.(Words)), true }
 
 // Lists are words by the number of a blank, or under 0 for every blank without a
 // list of its own, written "1=red,dark blue 2=sky" or "red,blue".
@@ -774,12 +469,67 @@ func (l *Lists) UnmarshalText(text []byte) error {
 // take sets l to lists of which each has words. A word for every blank that has
 // an equals sign is likely a blank's list whose number is mistyped.
 func (l *Lists) take(lists map[int][]string, ok bool) error {
-	equals := func(word string) bool { return strings.Contains(word, "=") }
-	if !ok || slices.ContainsFunc(lists[0], equals) {
+	if !ok {
 		return errLists
 	}
-	*l = lists
+	err := Lists(lists).Check()
+	if err == nil {
+		*l = lists
+	}
+	return err
+}
+
+// Check returns an error for a list without words or with an empty one, and for a number
+// below 0.
+func (l Lists) Check() error {
+	equals := func(word string) bool { return strings.Contains(word, "=") }
+	if !filled(l) || slices.ContainsFunc(l[0], equals) {
+		return errLists
+	}
 	return nil
+}
+
+// filled reports whether all lists have numbers of blanks, and words.
+func filled(lists map[int][]string) bool {
+	for number, words := range lists {
+		_, ok := trimmed(words)
+		if number < 0 || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// With returns the lists together with those of a later use of a flag. ok is false if
+// both have a list of one blank.
+func (l Lists) With(later any) (both any, ok bool) {
+	lists, ok := together(l, later.(Lists))
+	return Lists(lists), ok
+}
+
+// together returns the lists of two maps. ok is false if both have one key.
+func together(one, other map[int][]string) (lists map[int][]string, ok bool) {
+	lists = maps.Clone(one)
+	for number, words := range other {
+		if lists[number] != nil {
+			return nil, false
+		}
+		lists[number] = words
+	}
+	return lists, true
+}
+
+// Split cuts the text of a list. A file, and JSON in a text, are errors.
+func (*Lists) Split(text string) ([]string, error) {
+	err := plainWords(text)
+	if err != nil {
+		return nil, err
+	}
+	words, err := splitWords(text)
+	if err != nil {
+		return nil, errLists
+	}
+	return words, nil
 }
 
 // of returns the list of each blank of a template by its number. Blanks of one
@@ -806,14 +556,17 @@ func (l Lists) of(blanks []tokenize.Blank) Lists {
 // MarshalText writes lists as UnmarshalText reads them.
 func (l Lists) MarshalText() ([]byte, error) { return []byte(writeLists(l)), nil }
 
-func (Lists) schema() schema { return schema{kind: "object"} }
+// Schema implements option.Syntax.
+func (Lists) Schema() option.Schema { return option.Schema{Kind: "object"} }
 
-func (l *Lists) setList(values []string) error {
+// SetList reads words, or lists as in "1=red,blue".
+func (l *Lists) SetList(values []string) error {
 	read, ok := listsOf(values)
 	return l.take(read, ok)
 }
 
-func (l *Lists) setLists(values map[string][]string) error {
+// SetLists sets the lists by their numbers.
+func (l *Lists) SetLists(values map[string][]string) error {
 	read, ok := numbered(values)
 	return l.take(read, ok)
 }
@@ -838,29 +591,55 @@ func (p *Parts) UnmarshalText(text []byte) error {
 
 // take sets p to lists of which each has parts of speech.
 func (p *Parts) take(lists map[int][]string, ok bool) error {
-	for _, list := range lists {
-		for _, word := range list {
-			ok = ok && slices.Contains(partsOfSpeech, word)
-		}
-	}
 	if !ok {
 		return errParts
 	}
-	*p = lists
+	err := Parts(lists).Check()
+	if err == nil {
+		*p = lists
+	}
+	return err
+}
+
+// Check returns an error for a list that is empty, or has what is no part of speech.
+func (p Parts) Check() error {
+	unknown := func(word string) bool { return !slices.Contains(partsOfSpeech, word) }
+	if !filled(p) || slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(p))...), unknown) {
+		return errParts
+	}
 	return nil
+}
+
+// With returns the lists together with those of a later use of a flag. ok is false if
+// both have a list of one blank.
+func (p Parts) With(later any) (both any, ok bool) {
+	lists, ok := together(p, later.(Parts))
+	return Parts(lists), ok
+}
+
+// Split cuts the text of a list.
+func (*Parts) Split(text string) ([]string, error) {
+	words, err := splitWords(text)
+	if err != nil {
+		return nil, errParts
+	}
+	return words, nil
 }
 
 // MarshalText writes parts of speech as UnmarshalText reads them.
 func (p Parts) MarshalText() ([]byte, error) { return []byte(writeLists(p)), nil }
 
-func (Parts) schema() schema { return schema{kind: "string", values: partsOfSpeech} }
+// Schema implements option.Syntax.
+func (Parts) Schema() option.Schema { return option.Schema{Kind: "string", Values: partsOfSpeech} }
 
-func (p *Parts) setList(values []string) error {
+// SetList reads parts of speech, or lists as in "1=noun".
+func (p *Parts) SetList(values []string) error {
 	read, ok := listsOf(values)
 	return p.take(read, ok)
 }
 
-func (p *Parts) setLists(values map[string][]string) error {
+// SetLists sets the lists by their numbers.
+func (p *Parts) SetLists(values map[string][]string) error {
 	read, ok := numbered(values)
 	return p.take(read, ok)
 }

@@ -10,7 +10,6 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,12 +76,11 @@ func requestOf(template string, given []infill.Given) (infill.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	c, ok := r.Method.(infill.Chains)
+	c, ok := r.Settled().Method.(infill.Chains)
 	if !ok {
 		return r, nil
 	}
-	const chains = 25 // the default number of chains
-	if int(c.Steps) > mostStates/cmp.Or(int(c.Samples), chains) {
+	if c.Steps > mostStates/c.Samples {
 		return r, &infill.OptionError{Option: "steps",
 			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
 	}

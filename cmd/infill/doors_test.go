@@ -117,7 +117,7 @@ func TestDoors(t *testing.T) {
 			Blank: "{}"},
 		{Template: "the [MASK] was painted [MASK].", Slot: "1=door,New York 2=red,green"},
 	} {
-		asked := infill.Request{Template: q.Template, Blank: infill.Text(q.Blank)}
+		asked := infill.Request{Template: q.Template, Blank: q.Blank}
 		err := asked.Fit.Slots.UnmarshalText([]byte(q.Slot))
 		if err != nil {
 			t.Fatal(err)

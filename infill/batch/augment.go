@@ -256,9 +256,9 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, r infill.Request,
 	template.WriteString(text[end:])
 	r.Template = template.String()
 	r.Originals = masked
-	r.Seed = infill.Seed(random.Uint64())
+	r.Seed = random.Uint64()
 	if a.Context == "original" {
-		r.Context = infill.Text(text)
+		r.Context = text
 	}
 	if a.NotOriginal || r.Context != "" {
 		r.Fit.Ban = append(slices.Clone(r.Fit.Ban), masked...)

@@ -107,7 +107,7 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 	out := &gapsOutput{}
 	err = s.work(ctx, e, func(ctx context.Context) error {
 		out.Body, err = f.Gaps(ctx, infill.GapsRequest{Text: q.Text, Every: q.Every, Part: q.Pos, Words: q.Words,
-			Options: q.Options, Below: q.Below, Clear: q.Clear, Seed: infill.Seed(q.Seed)})
+			Options: q.Options, Below: q.Below, Clear: q.Clear, Seed: uint64(q.Seed)})
 		return err
 	})
 	if err != nil {

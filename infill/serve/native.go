@@ -308,7 +308,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 // budget in seconds, which alone do not bound the memory on a fast machine.
 func (s *Server) bound(r *infill.Request, vocabulary int) error {
 	l := &s.Limits
-	samples := infill.Samples(0)
+	samples := 0
 	switch m := r.Method.(type) {
 	case infill.Search:
 		m.Budget = bounded(m.Budget, l.Rows)
@@ -323,16 +323,17 @@ func (s *Server) bound(r *infill.Request, vocabulary int) error {
 			return err
 		}
 	case infill.Chains:
+		m = r.Settled().Method.(infill.Chains)
 		samples = m.Samples
 		switch {
-		case int(m.Candidates) > l.Candidates:
+		case m.Candidates > l.Candidates:
 			return unfit("candidates: %d of a slot, this server takes %d: ask for fewer", m.Candidates, l.Candidates)
-		case m.Candidates == 0 && vocabulary > l.Candidates:
+		case m.Candidates == infill.None && vocabulary > l.Candidates:
 			return unfit("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer",
 				vocabulary, l.Candidates)
 		}
 	}
-	if int(samples) > l.Samples {
+	if samples > l.Samples {
 		return unfit("samples: %d, this server makes %d of a text: ask for fewer", samples, l.Samples)
 	}
 	return nil

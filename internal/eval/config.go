@@ -70,11 +70,11 @@ type variant struct {
 // chain's final state, repeats included.
 func (c Config) request(v variant) infill.Request {
 	chains := v.Chains
-	chains.Samples = infill.Samples(c.Chains)
+	chains.Samples = c.Chains
 	chains.Rank = infill.RankFinal
 	// The papers let a slot take every token.
-	return infill.Request{Fit: infill.Fit{Fill: infill.FillAny}, Top: infill.Top(c.Chains), Method: chains,
-		Seed: infill.Seed(c.Seed)}
+	return infill.Request{Fit: infill.Fit{Fill: infill.FillAny}, Top: c.Chains, Method: chains,
+		Seed: c.Seed}
 }
 
 // paper returns the options of a sampler that the papers have on text: the whole

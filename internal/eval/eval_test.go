@@ -375,7 +375,7 @@ func TestBadInput(t *testing.T) {
 
 func TestParseVariants(t *testing.T) {
 	with := func(sampler string, change func(s *infill.Chains)) infill.Chains {
-		c := infill.NewChains(sampler)
+		c := infill.Chains{Sampler: infill.NewSampler(sampler), Steps: 50, Candidates: 250}
 		change(&c)
 		return c
 	}
@@ -389,17 +389,17 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs, dmala", []variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
 		{"dmala:paper,gwg", []variant{
 			{"dmala:paper", with("dmala", func(s *infill.Chains) {
-				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, infill.WarmUp{}, "sqrt", "full", 0.2
+				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = infill.None, infill.None, "sqrt", "full", 0.2
 			})},
 			{"gwg", with("gwg", none)},
 		}, ""},
 		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []variant{
 			{"big", with("dmala", func(s *infill.Chains) {
-				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, infill.WarmUp{}, "sqrt", "full", 0.4
+				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = infill.None, infill.None, "sqrt", "full", 0.4
 			})},
 			{"dmala:candidates=50,steps=9,warm-up=3",
 				with("dmala", func(s *infill.Chains) {
-					s.Candidates, s.Steps, s.WarmUp = 50, 9, infill.WarmUp{Steps: 3}
+					s.Candidates, s.Steps, s.WarmUp = 50, 9, 3
 				})},
 		}, ""},
 		{"", nil, "a sampler is missing"},

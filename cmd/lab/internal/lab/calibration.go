@@ -352,7 +352,7 @@ func (c *calibration) likely(ctx context.Context, filler *infill.Filler, p corpu
 	most := int(1 / *c.least) + 1
 	for top := 8; ; top *= 2 {
 		top = min(top, most)
-		result, err := filler.Fill(ctx, infill.Request{Template: p.Template, Top: infill.Top(top)}, nil)
+		result, err := filler.Fill(ctx, infill.Request{Template: p.Template, Top: top}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -131,7 +131,7 @@ func (p *proofs) measure(ctx context.Context, b *bench) error {
 func (p *proofs) prove(ctx context.Context, model *language, template string) (rows, least int, err error) {
 	seen := &witness{language: model}
 	result, err := infill.New(seen, model.tokenizer).Fill(ctx, infill.Request{Template: template,
-		Top: infill.Top(p.top), Method: infill.Search{Budget: infill.Budget{Rows: p.budget}}}, nil)
+		Top: p.top, Method: infill.Search{Budget: infill.Budget{Rows: p.budget}}}, nil)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -53,7 +53,7 @@ func TestProofs(t *testing.T) {
 		least, rows := 0.0, 0.0
 		for _, p := range must(maskWords(filler, text, sentences, blanks, seed))(t) {
 			template := must(model.tokenizer.Template(p.Template))(t)
-			result := must(filler.Fill(t.Context(), infill.Request{Template: p.Template, Top: infill.Top(k)}, nil))(t)
+			result := must(filler.Fill(t.Context(), infill.Request{Template: p.Template, Top: k}, nil))(t)
 			rows += float64(result.Stats.ModelRows) / sentences
 			var fills []float64
 			last := result.Fills[k-1].LogLikelihood

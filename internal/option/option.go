@@ -1,0 +1,430 @@
+// Package option makes options of the tags of structs. The tags are the one place
+// where an option is declared: flags, keys of JSON, columns of a file, schemas, fields
+// of a screen, checks and the texts of signatures are made of them.
+//
+// The tags of a field are option (the name), help (a phrase), word (what stands for
+// a value in usage texts; none for a switch), unit (the things that a number counts)
+// join (what separates the values of an option that may be given several times) and
+// alias (another name). If list is "true", help texts end with the valid values. default is the text
+// of the value that a zero stands for. As in JSON Schema, minimum, maximum and
+// exclusiveMinimum bound a number, enum lists the only valid texts, and examples are
+// suggestions, each with commas. words gives values of their own texts, as in
+// "half=0,0=-1,none=-1"; a value prints as its first text. Of fields with one name,
+// the first has all tags but default, which belongs to its own.
+//
+// A field is a bool, an int, a uint64, a float64 or a string, or has a [Syntax].
+package option
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Syntax is the type of an option with texts of its own, which its pointer reads as
+// an encoding.TextUnmarshaler. The errors complete the sentence `"x" is not …`.
+type Syntax interface {
+	encoding.TextMarshaler
+	// Schema says which JSON the option takes, beside a string with its text.
+	Schema() Schema
+	// Check returns what is wrong with a value that is not the zero value.
+	Check() error
+}
+
+// A Schema says which JSON an option takes.
+type Schema struct {
+	// Kind is "string", "integer", "number", "boolean", "array" (of strings) or
+	// "object" (of arrays of strings).
+	Kind string
+	// Values are suggestions or, if Closed, the only valid texts.
+	Values []string
+	Closed bool
+	// Want completes the sentence `… is not …` for JSON of another kind. Types
+	// that do not take every text leave it to UnmarshalText.
+	Want string
+}
+
+// An Option is a setting that a user can give by a name.
+type Option struct {
+	Name, Help, Word, Unit, Join string
+	// Alias is another name; "" if there is none.
+	Alias string
+	// Values are suggestions or, if Closed, the only valid values.
+	Values []string
+	Closed bool
+	// JSON is the type of the value in JSON, see Schema.Kind. A string with the text
+	// of the value is taken as well.
+	JSON string
+	// Methods are the names of the owners that have the option; nil if every request
+	// has it.
+	Methods []string
+
+	defaults string
+	rule     rule
+}
+
+// Default returns the text of the value that holds if the option is not given, by
+// the first field that has it; "" if there is none.
+func (o Option) Default() string { return o.defaults }
+
+// An Owner is a struct with options, and the name of the method that has them; ""
+// for options of every request.
+type Owner struct {
+	Method string
+	Zero   any
+}
+
+// A Set is the options of some structs.
+type Set struct{ list []Option }
+
+// Of reads the tags of structs. It panics for tags that are wrong, which only a bug in
+// the program leads to.
+func Of(owners ...Owner) *Set {
+	s := &Set{}
+	for _, owner := range owners {
+		for _, field := range fields(reflect.TypeOf(owner.Zero)) {
+			at := slices.IndexFunc(s.list, func(o Option) bool { return o.Name == field.name })
+			if at < 0 {
+				at = len(s.list)
+				s.list = append(s.list, newOption(field))
+			}
+			if owner.Method != "" {
+				s.list[at].Methods = append(s.list[at].Methods, owner.Method)
+			}
+		}
+	}
+	return s
+}
+
+// field is a field of a struct that is an option.
+type field struct {
+	reflect.StructField
+	name string
+}
+
+func fields(of reflect.Type) (list []field) {
+	for i := range of.NumField() {
+		name := of.Field(i).Tag.Get("option")
+		if name != "" {
+			list = append(list, field{of.Field(i), name})
+		}
+	}
+	return list
+}
+
+func newOption(f field) Option {
+	tag := f.Tag
+	r := ruleOf(f)
+	s := r.schema()
+	o := Option{Name: f.name, Alias: tag.Get("alias"), Help: tag.Get("help"), Word: tag.Get("word"), Unit: tag.Get("unit"),
+		Join: tag.Get("join"), Values: s.Values, Closed: s.Closed, JSON: s.Kind, rule: r}
+	if tag.Get("default") != "" {
+		o.defaults = r.text(r.must(tag.Get("default")))
+	}
+	if tag.Get("list") == "true" {
+		o.Help += "; one of " + strings.Join(s.Values, ", ")
+	}
+	return o
+}
+
+// Options lists the options, in the order of their fields.
+func (s *Set) Options() []Option { return slices.Clone(s.list) }
+
+// Find returns the option with a name. It accepts the spellings of JSON too: _ for -.
+func (s *Set) Find(name string) (o Option, ok bool) {
+	name = strings.ReplaceAll(name, "_", "-")
+	at := slices.IndexFunc(s.list, func(o Option) bool { return o.Name == name || o.Alias != "" && o.Alias == name })
+	if at < 0 {
+		return Option{}, false
+	}
+	return s.list[at], true
+}
+
+// In reports whether a method has the option.
+func (o Option) In(method string) bool { return o.Methods == nil || slices.Contains(o.Methods, method) }
+
+// A rule says which values a field may have, and how they are written.
+type rule struct {
+	of       reflect.Type
+	enum     []string
+	examples []string
+	words    []word
+	low      float64
+	above    bool // whether low itself is too low
+	high     float64
+	bounded  [2]bool // whether the tags have low and high
+}
+
+// word is a value with a text of its own.
+type word struct{ text, value string }
+
+func ruleOf(f field) rule {
+	tag := f.Tag
+	r := rule{of: f.Type, low: math.Inf(-1), high: math.Inf(1), enum: list(tag.Get("enum")),
+		examples: list(tag.Get("examples"))}
+	for _, pair := range list(tag.Get("words")) {
+		text, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			panic(f.name + ": words: " + pair)
+		}
+		r.words = append(r.words, word{text, value})
+	}
+	bound := func(name string, to *float64, have *bool) bool {
+		text := tag.Get(name)
+		if text == "" {
+			return false
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			panic(f.name + ": " + name + ": " + text)
+		}
+		*to, *have = x, true
+		return true
+	}
+	bound("minimum", &r.low, &r.bounded[0])
+	r.above = bound("exclusiveMinimum", &r.low, &r.bounded[0])
+	bound("maximum", &r.high, &r.bounded[1])
+	return r
+}
+
+func list(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// syntax returns the zero value of a type with a syntax of its own.
+func (r rule) syntax() (s Syntax, ok bool) {
+	s, ok = reflect.Zero(r.of).Interface().(Syntax)
+	return s, ok
+}
+
+func (r rule) schema() Schema {
+	s, own := r.syntax()
+	if own {
+		return s.Schema()
+	}
+	values := r.examples
+	if r.enum != nil {
+		values = r.enum
+	}
+	switch r.of.Kind() {
+	case reflect.Bool:
+		return Schema{Kind: "boolean", Values: []string{"false", "true"}, Closed: true}
+	case reflect.Float64:
+		return Schema{Kind: "number", Values: values}
+	case reflect.String:
+		want := "a text"
+		if r.enum != nil {
+			want = ""
+		}
+		return Schema{Kind: "string", Values: values, Closed: r.enum != nil, Want: want}
+	}
+	return Schema{Kind: "integer", Values: values}
+}
+
+// read reads the text of a value. Its error completes the sentence `"x" is not …`.
+func (r rule) read(text string) (reflect.Value, error) {
+	v := reflect.New(r.of).Elem()
+	reader, own := v.Addr().Interface().(encoding.TextUnmarshaler)
+	if own {
+		err := reader.UnmarshalText([]byte(text))
+		return v, err
+	}
+	if r.word(v, text) {
+		return v, nil
+	}
+	err := r.parse(v, text)
+	if err != nil || !r.within(v) {
+		return v, r.wanted()
+	}
+	r.word(v, fmt.Sprint(v.Interface())) // 0.0 is the word 0, too
+	return v, nil
+}
+
+// word sets v to the value of a word, and reports whether there is such a word.
+func (r rule) word(v reflect.Value, text string) bool {
+	at := slices.IndexFunc(r.words, func(w word) bool { return w.text == text })
+	if at < 0 {
+		return false
+	}
+	err := r.parse(v, r.words[at].value)
+	if err != nil {
+		panic(err) // only a wrong tag leads here
+	}
+	return true
+}
+
+// must reads a text that a tag has.
+func (r rule) must(text string) reflect.Value {
+	v, err := r.read(text)
+	if err != nil {
+		panic(fmt.Sprintf("%q is not %v", text, err)) // only a wrong tag leads here
+	}
+	return v
+}
+
+// parse sets v to the value of a text, without looking at bounds and words. A whole number
+// may be written as 3.0, as pandas writes 3 beside gaps.
+func (r rule) parse(v reflect.Value, text string) error {
+	switch r.of.Kind() {
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		v.SetBool(b)
+		return err
+	case reflect.Int:
+		n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
+		v.SetInt(int64(n))
+		return err
+	case reflect.Uint64:
+		n, err := strconv.ParseUint(strings.TrimSuffix(text, ".0"), 10, 64)
+		v.SetUint(n)
+		return err
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		v.SetFloat(x)
+		return err
+	case reflect.String:
+		v.SetString(text)
+		return nil
+	}
+	panic(r.of.String() + " is no type of an option") // only a bug in the program leads here
+}
+
+// within reports whether a value is in the bounds, or among the only valid ones.
+func (r rule) within(v reflect.Value) bool {
+	x := 0.0
+	switch r.of.Kind() {
+	case reflect.Int:
+		x = float64(v.Int())
+	case reflect.Float64:
+		x = v.Float()
+		if math.IsInf(x, 0) {
+			return false
+		}
+	case reflect.String:
+		return r.enum == nil || slices.Contains(r.enum, v.String())
+	default:
+		return true
+	}
+	return x >= r.low && x <= r.high && !(r.above && x == r.low)
+}
+
+// wanted returns what is not wanted otherwise.
+func (r rule) wanted() error {
+	number := "a number"
+	switch r.of.Kind() {
+	case reflect.Bool:
+		return errors.New("one of false, true")
+	case reflect.String:
+		return errors.New("one of " + strings.Join(r.enum, ", "))
+	case reflect.Uint64:
+		return errors.New("a whole number of 0 or more, below 2^64")
+	case reflect.Int:
+		number = "a whole number"
+	}
+	digits := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	switch {
+	case r.above && r.bounded[1]:
+		number += " above " + digits(r.low) + " and at most " + digits(r.high)
+	case r.above:
+		number += " above " + digits(r.low)
+	case r.bounded[0] && r.bounded[1]:
+		number += " from " + digits(r.low) + " to " + digits(r.high)
+	case r.bounded[0]:
+		number += " of " + digits(r.low) + " or more"
+	}
+	for _, w := range r.words {
+		_, err := strconv.Atoi(w.text)
+		if err != nil {
+			number += ", or " + w.text
+		}
+	}
+	return errors.New(number)
+}
+
+// text writes a value as read reads it.
+func (r rule) text(v reflect.Value) string {
+	own, ok := v.Interface().(encoding.TextMarshaler)
+	if ok {
+		text, _ := own.MarshalText() // no MarshalText of an option fails
+		return string(text)
+	}
+	text := fmt.Sprint(v.Interface())
+	at := slices.IndexFunc(r.words, func(w word) bool { return w.value == text })
+	if at >= 0 {
+		return r.words[at].text
+	}
+	return text
+}
+
+// check returns what is wrong with a value; a zero value is the default.
+func (r rule) check(v reflect.Value) error {
+	own, ok := v.Interface().(Syntax)
+	text := fmt.Sprint(v.Interface())
+	switch {
+	case v.IsZero() || slices.ContainsFunc(r.words, func(w word) bool { return w.value == text }):
+		return nil
+	case ok:
+		return own.Check()
+	case !r.within(v):
+		return r.wanted()
+	}
+	return nil
+}
+
+// rule returns the rule of a field, which is that of the option.
+func (s *Set) rule(f field) rule {
+	o, ok := s.Find(f.name)
+	if !ok {
+		panic(f.name + " is no option of the set") // only a bug in the program leads here
+	}
+	return o.rule
+}
+
+// Settle replaces the zero values of the fields of *to, one of the set's structs, by
+// their defaults.
+func (s *Set) Settle(to any) {
+	v := reflect.ValueOf(to).Elem()
+	for _, f := range fields(v.Type()) {
+		own := v.FieldByIndex(f.Index)
+		text := f.Tag.Get("default")
+		if text != "" && own.IsZero() {
+			own.Set(s.rule(f).must(text))
+		}
+	}
+}
+
+// Check returns the error of the first option of a struct with a value that it may
+// not have. The zero value of a field is its default. Its error is an *Error.
+func (s *Set) Check(of any) error {
+	v := reflect.ValueOf(of)
+	for _, f := range fields(v.Type()) {
+		own := v.FieldByIndex(f.Index)
+		r := s.rule(f)
+		err := r.check(own)
+		if err != nil {
+			return &Error{f.name, fmt.Sprintf("%q is not %v", r.text(own), err)}
+		}
+	}
+	return nil
+}
+
+// A Fact is an option with the text of its value, as a signature has it.
+type Fact struct{ Name, Text string }
+
+// Facts returns the options of a struct with their texts.
+func (s *Set) Facts(of any) []Fact {
+	var facts []Fact
+	v := reflect.ValueOf(of)
+	for _, f := range fields(v.Type()) {
+		facts = append(facts, Fact{f.name, s.rule(f).text(v.FieldByIndex(f.Index))})
+	}
+	return facts
+}
