@@ -145,7 +145,8 @@ func TestOneListedWord(t *testing.T) {
 		{"the [MASK] sat", []string{"unseen", "cat"}, ""},
 		{"the [MASK] sat", []string{"cat"}, ""},
 	} {
-		got := strings.Join(slices.DeleteFunc(fill(t, f, test.template, asked{Top: 1, Slots: Lists{1: test.list}}).Warnings,
+		o := asked{Top: 1, Slots: Lists{1: test.list}}
+		got := strings.Join(slices.DeleteFunc(fill(t, f, test.template, o).Warnings,
 			func(w string) bool { return !strings.Contains(w, "compare") }), "\n")
 		if got != test.want {
 			t.Errorf("%s of %q: %q, want %q", test.template, test.list, got, test.want)

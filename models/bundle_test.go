@@ -185,7 +185,8 @@ func TestOpenDirRefuses(t *testing.T) {
 	}{
 		{"no config", remove("config.json"), "is not a model: it has no config.json"},
 		{"no tokenizer", remove("vocab.txt"), "for others, save it with transformers"},
-		{"no weights", remove("model.safetensors"), "is not a model: it has neither model.safetensors nor pytorch_model.bin"},
+		{"no weights", remove("model.safetensors"),
+			"is not a model: it has neither model.safetensors nor pytorch_model.bin"},
 		{"pickled weights", func(t testing.TB, dir string) {
 			remove("model.safetensors")(t, dir)
 			write(t, dir, "pytorch_model.bin", nil)
@@ -371,14 +372,16 @@ func TestHostileShards(t *testing.T) {
 			"there is no file model-00003-of-00002.safetensors, which it names"},
 		{`"weight_map":{`, `"weight_map":{"other":"model-00001-of-00002.safetensors",`,
 			`tensor "other" is not in model-00001-of-00002.safetensors, where it should be`},
-		{`"weight_map":{`, `"weight_map":{"` + words + `":"model-00001-of-00002.safetensors",`, `two keys "weight_map.` + words},
+		{`"weight_map":{`, `"weight_map":{"` + words + `":"model-00001-of-00002.safetensors",`,
+			`two keys "weight_map.` + words},
 		{`"weight_map":{.*`, `"weight_map":{}}`, "weight_map is missing or empty"},
 		{`"weight_map":{.*`, `"weight_map":["x"]}`, "not an index of tensors"},
 		{`{.*`, ``, "the index is not JSON"},
 	} {
 		dir := shards(t)
 		index := read(t, dir, "model.safetensors.index.json")
-		write(t, dir, "model.safetensors.index.json", regexp.MustCompile(c.old).ReplaceAll(index, []byte(c.replacement)))
+		index = regexp.MustCompile(c.old).ReplaceAll(index, []byte(c.replacement))
+		write(t, dir, "model.safetensors.index.json", index)
 		_, err := models.Open(dir)
 		check.Says(t, err, filepath.Join(dir, "model.safetensors.index.json"), c.want)
 	}

@@ -163,8 +163,8 @@ func (b *Bundle) positives(name string, n int, what string) ([]float32, error) {
 	case !ok:
 		return nil, fmt.Errorf("%s: tensor %s is missing, %s in int8", b.weights.Path, name, what)
 	case t.DType != safetensors.F32 || !slices.Equal(t.Shape, []int{n}):
-		return nil, fmt.Errorf("%s: tensor %s is %s of shape %v, want F32 of shape [%d], %s", b.weights.Path, name, t.DType,
-			t.Shape, n, what)
+		return nil, fmt.Errorf("%s: tensor %s is %s of shape %v, want F32 of shape [%d], %s", b.weights.Path, name,
+			t.DType, t.Shape, n, what)
 	}
 	list, err := b.weights.Float32s(name)
 	for i, x := range list {

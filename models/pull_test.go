@@ -646,8 +646,8 @@ func TestPullRefusesRepositories(t *testing.T) {
 		{"another family", reconfigure("model_type", "llama"), `config.json: model_type "llama" is not supported`,
 			false},
 		{"other weights only", without("model.safetensors"),
-			"it has neither model.safetensors nor pytorch_model.bin (nor model.safetensors.index.json, with the files " +
-				"that it names); a revision", false},
+			"it has neither model.safetensors nor pytorch_model.bin (nor model.safetensors.index.json, with the " +
+				"files that it names); a revision", false},
 		{"index of no weights", func(f map[string][]byte) {
 			delete(f, "model.safetensors")
 			f["model.safetensors.index.json"] = []byte("{}")

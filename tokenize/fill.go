@@ -24,9 +24,10 @@ type Filled struct {
 // its own (Ġ, ▁) in other vocabularies. Fill then drops the white space before
 // the blank, unless only white space is on the left. Otherwise the user's
 // spacing stays. If the model reads white space before the blank as a token,
-// it stays in any case, and a space of the first token comes behind it. Between neighbouring slots, Fill puts a space if the second
-// token has its own; in WordPiece, if it is no "##" piece, unless Hugging
-// Face's decoder or the script writes none there.
+// it stays in any case, and a space of the first token comes behind it. Between
+// neighbouring slots, Fill puts a space if the second token has its own; in
+// WordPiece, if it is no "##" piece, unless Hugging Face's decoder or the script
+// writes none there.
 //
 // With an uncased model, fills get capitals, unless KeepCase is set. If the
 // user wrote a fill with capitals (Written), it keeps them. "i" becomes "I",

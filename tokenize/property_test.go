@@ -382,8 +382,8 @@ func TestOnlyMask(t *testing.T) {
 		t.Error("a special token after a backslash, which is text in a pipeline, is taken")
 	}
 	for _, c := range []struct{ family, text, want string }{
-		{"roberta", "a [MASK] b", `no blank in the template: "[MASK]" at byte offset 2 is not one; write <mask> where a ` +
-			"word is wanted"},
+		{"roberta", "a [MASK] b", `no blank in the template: "[MASK]" at byte offset 2 is not one; write <mask> ` +
+			"where a word is wanted"},
 		{"roberta", "a ___ b", `"___" at byte offset 2 is not one; write <mask> where`},
 		{"roberta", "a b", "no blank in the template: write <mask> where"},
 		{"roberta", "", "the text is empty"},

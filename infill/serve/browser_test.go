@@ -245,6 +245,9 @@ func TestPageKeeps(t *testing.T) {
 	var asked []string
 	var stops, moved int
 	var unnamed []string
+	const unlike = `[...document.querySelectorAll("button[aria-label]")].filter(b =>
+		!b.getAttribute("aria-label").includes(b.textContent.replace(/[\[\]]/g, "").trim())).map(b => b.textContent)`
+	const text = "50 % of [MASK] & é 🙂"
 	value := func(into *string) chromedp.Action { return chromedp.Evaluate(`field.value`, into) }
 	undo := chromedp.KeyEvent("z", chromedp.KeyModifiers(input.ModifierCtrl))
 	ended := chromedp.Tasks{until(done), chromedp.Sleep(100 * time.Millisecond)}
@@ -259,11 +262,10 @@ func TestPageKeeps(t *testing.T) {
 		chromedp.Evaluate(`[...$("words").children].indexOf(document.activeElement)`, &moved),
 		chromedp.Reload(), chromedp.Sleep(time.Second), ended, value(&kept),
 		chromedp.Evaluate(`document.querySelector(".bar").click()`, nil), ended, value(&pinned),
-		chromedp.Evaluate(`[...document.querySelectorAll("button[aria-label]")].filter(b =>
-			!b.getAttribute("aria-label").includes(b.textContent.replace(/[\[\]]/g, "").trim())).map(b => b.textContent)`, &unnamed),
+		chromedp.Evaluate(unlike, &unnamed),
 		undo, value(&unpinned),
 		chromedp.Navigate("about:blank"),
-		chromedp.Navigate(url+"/#t="+neturl.PathEscape("50 % of [MASK] & é 🙂")), chromedp.Sleep(time.Second), ended, value(&shared),
+		chromedp.Navigate(url+"/#t="+neturl.PathEscape(text)), chromedp.Sleep(time.Second), ended, value(&shared),
 		chromedp.Evaluate(`performance.getEntriesByType("resource").map(r => r.name)`, &asked))
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +280,7 @@ func TestPageKeeps(t *testing.T) {
 	if kept != after || strings.Count(pinned, "[MASK]") != 2 || unpinned != after {
 		t.Errorf("after a reload the text is %q, a kept word makes it %q, undone %q", kept, pinned, unpinned)
 	}
-	if shared != "50 % of [MASK] & é 🙂" || slices.ContainsFunc(asked, func(a string) bool { return strings.Contains(a, "#") }) {
+	if shared != text || strings.Contains(strings.Join(asked, ""), "#") {
 		t.Errorf("the address gives %q; asked for %q", shared, asked)
 	}
 	if len(unnamed) > 0 {

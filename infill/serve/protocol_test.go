@@ -391,9 +391,10 @@ func TestEvents(t *testing.T) {
 func TestOwnMaskIsNamed(t *testing.T) {
 	url := started(t, fakeOptions(t))
 	for _, path := range []string{"/", "/models/fake"} {
-		code, text := ask(t, url+path, `{"inputs": ["the [MASK] sat", "the ___ sat"], "parameters": {"own_mask": true}}`)
-		if code != 422 || !strings.Contains(text, "text 2: ") || !strings.Contains(text, "write [MASK] where a word is wanted") ||
-			strings.Contains(text, "or ___") {
+		code, text := ask(t, url+path,
+			`{"inputs": ["the [MASK] sat", "the ___ sat"], "parameters": {"own_mask": true}}`)
+		if code != 422 || !strings.Contains(text, "text 2: ") ||
+			!strings.Contains(text, "write [MASK] where a word is wanted") || strings.Contains(text, "or ___") {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}

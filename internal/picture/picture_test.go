@@ -21,7 +21,8 @@ func TestTicks(t *testing.T) {
 	for _, found := range regexp.MustCompile(`>(-?[0-9.e+]+)</text>`).FindAllStringSubmatch(drawn, -1) {
 		labels = append(labels, found[1])
 	}
-	if len(labels) < 4 || slices.ContainsFunc(labels, func(l string) bool { return strings.HasSuffix(l, "0") && strings.Contains(l, ".") }) {
+	long := func(label string) bool { return strings.HasSuffix(label, "0") && strings.Contains(label, ".") }
+	if len(labels) < 4 || slices.ContainsFunc(labels, long) {
 		t.Errorf("the axes say %q", labels)
 	}
 }
