@@ -16,6 +16,10 @@ import (
 	"infill/samplers"
 )
 
+// MethodChains stands for all samplers where methods are named. The Method of a
+// Result is the sampler's own name.
+const MethodChains = "chains"
+
 // Chains moves Markov chains of a sampler over the slots of a layout.
 type Chains struct {
 	// Sampler moves the chains.
@@ -29,7 +33,7 @@ type Chains struct {
 	// Gradient is what proposals look at.
 	Gradient Gradient `option:"gradient" default:"auto" enum:"auto,local,full" words:"auto=" word:"{auto|local|full}" help:"what proposals look at; auto is the sampler's own choice"`
 	// Candidates are the tokens that every slot, and so the target, keeps.
-	Candidates int `option:"candidates" default:"250" words:"0=-1,all=-1" minimum:"0" examples:"10,50,100,250,500,1000,0" word:"N" unit:"tokens" help:"keep a slot to the model's N most probable tokens; 0 is the whole vocabulary"`
+	Candidates int `option:"candidates" default:"250" words:"0=-1,all=-1" minimum:"0" examples:"10,50,100,250,500,1000,0" word:"N" unit:"tokens" help:"keep a slot to the model's N most probable tokens; 0, or all, is the whole vocabulary"`
 	// Temperature T draws from exp(U/T).
 	Temperature float64 `option:"temperature" default:"1"`
 	// Samples is the number of chains.
@@ -37,7 +41,7 @@ type Chains struct {
 	// Steps is the length of each chain.
 	Steps int `option:"steps" default:"50" words:"0=-1" minimum:"0" maximum:"16777216" examples:"0,10,20,50,100,200,500,1000" word:"N" unit:"steps" help:"steps of each chain, the warm-up included"`
 	// WarmUp is the part of the steps that gives no draws.
-	WarmUp int `option:"warm-up" default:"half" words:"half=0,0=-1,none=-1" minimum:"0" maximum:"16777216" examples:"half" word:"{half|N}" unit:"steps" help:"first steps that are not drawn from; half is half of the steps"`
+	WarmUp int `option:"warm-up" default:"half" words:"half=0,0=-1,none=-1" minimum:"0" maximum:"16777216" examples:"half" word:"{half|N}" unit:"steps" help:"first steps that are not drawn from; half is half of the steps, and none none"`
 	// Initial says where the chains start.
 	Initial Start `option:"initial" default:"model" word:"NAME" help:"where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."`
 	// Rank says which states are listed.
@@ -93,13 +97,33 @@ func (c *Chains) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
-	chains, ok := m.(Chains)
+	chains, ok := m.(Chains) // a value that JSON gave a name
 	if !ok {
 		return errors.New("the options name no sampler")
 	}
 	*c = chains
 	return nil
 }
+
+// Name implements Method.
+func (Chains) Name() string { return MethodChains }
+
+// Columns implements Method.
+func (Chains) Columns() []string {
+	return []string{"share", "share_error", "share_interval", "count", "final_count", "split_r_hat", "effective_draws",
+		"seed"}
+}
+
+// Random implements Method.
+func (Chains) Random() bool { return true }
+
+// Asks implements Method.
+func (c Chains) Asks() Asked { return Asked{Samples: c.Samples, Candidates: c.Candidates} }
+
+// Within implements Method.
+func (c Chains) Within(int) Method { return c }
+
+func (Chains) heavy() bool { return true }
 
 // settled also replaces an automatic gradient and balance by those of the sampler,
 // and half of the steps by their number.

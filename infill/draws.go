@@ -26,6 +26,26 @@ type Draws struct {
 	Budget Budget `option:"budget" default:"4000"`
 }
 
+// Name implements Method.
+func (Draws) Name() string { return MethodDraws }
+
+// Columns implements Method.
+func (Draws) Columns() []string { return []string{"probability", "count", "seed"} }
+
+// Random implements Method.
+func (Draws) Random() bool { return true }
+
+// Asks implements Method.
+func (d Draws) Asks() Asked { return Asked{Samples: d.Samples, Seconds: d.Budget.Seconds} }
+
+// Within implements Method.
+func (d Draws) Within(rows int) Method {
+	d.Budget = d.Budget.within(rows)
+	return d
+}
+
+func (Draws) heavy() bool { return false }
+
 func (d Draws) settled() Method {
 	options.Settle(&d)
 	return d

@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"infill/internal/option"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -22,25 +22,26 @@ import (
 // Part and are among Words. Without any of them, the text has its gaps in
 // brackets: "the [gate] was open".
 type GapsRequest struct {
-	Text  string
-	Every int      // 0 for every word that Part and Words allow
-	Part  string   // "noun", "verb", "adjective" or "adverb"; "" for all
-	Words []string // nil for all
-	// Options is the number of answers to choose from at each gap, the key among
-	// them; 0 for none.
-	Options int
-	// Below is what a wrong answer has at most in the gap, by the model; 0 for
-	// DefaultBelow. It also has less than a 300th of the key's probability.
-	Below float64
-	Clear bool // leave out gaps whose key has a rival
-	Seed  uint64
+	Text string
+	// Every is 0 for every word that Part and Words allow, Part is "" for all, and
+	// Words is nil for all.
+	Every int    `option:"every" minimum:"1" word:"N" help:"each N-th word is a gap"`
+	Part  string `option:"pos" enum:"noun,verb,adjective,adverb" word:"{noun|verb|adjective|adverb}" help:"part of speech of the gaps"`
+	Words Words  `option:"words" word:"WORD,..." help:"words that become gaps"`
+	// Options is the number of answers, the key among them; 0 for none.
+	Options int `option:"options" minimum:"2" maximum:"10" word:"N" help:"answers to choose from at each gap, the right one among them"`
+	// Below is what a wrong answer has at most in the gap, by the model. It also has
+	// less than a 300th of the key's probability.
+	Below float64 `option:"below" default:"0.01" exclusiveMinimum:"0" maximum:"1" word:"P" help:"the largest probability of a wrong answer"`
+	// Clear leaves out gaps whose key has a rival.
+	Clear bool   `option:"clear" help:"leave out gaps where another word is nearly as likely as the right one"`
+	Seed  uint64 `option:"seed" word:"N" help:"start of all random numbers"`
 }
 
-// DefaultBelow is the largest probability of a wrong answer.
-const DefaultBelow = 0.01
+// GapsOptions are the options of a GapsRequest.
+var GapsOptions = option.Of(option.Owner{Zero: GapsRequest{}})
 
 const (
-	mostOptions = 10
 	// A wrong answer is this much less likely than the key, at least.
 	farBelow = 300
 	// lettersApart is how many letters more or fewer a wrong answer has than
@@ -80,7 +81,7 @@ type Gap struct {
 // probabilities of both alone, and is unlikely in the gap. It runs one or two
 // rows for each gap. Errors: *OptionError, and *tokenize.InputError for the text.
 func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
-	r.Below = cmp.Or(r.Below, DefaultBelow)
+	GapsOptions.Settle(&r)
 	err := r.check()
 	if err != nil {
 		return nil, err
@@ -150,22 +151,10 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 
 // check returns an *OptionError for a wrong setting.
 func (r *GapsRequest) check() error {
-	wrong := func(option, format string, args ...any) error {
-		return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
-	}
-	switch {
-	case r.Every < 0:
-		return wrong("every", "%d is not a whole number of 1 or more", r.Every)
-	case r.Part != "" && !slices.Contains(partsOfSpeech, r.Part):
-		return wrong("pos", "%q is not one of %s", r.Part, strings.Join(partsOfSpeech, ", "))
-	case r.Options < 0 || r.Options == 1 || r.Options > mostOptions:
-		return wrong("options", "%d is not a number of answers from 2 to %d", r.Options, mostOptions)
-	case !(r.Below > 0 && r.Below <= 1):
-		return wrong("below", "%v is not a probability above 0", r.Below)
-	case r.Words != nil && len(r.Words) == 0:
+	if r.Words != nil && len(r.Words) == 0 {
 		return wrong("words", "the list is empty")
 	}
-	return nil
+	return optionError(GapsOptions.Check(*r))
 }
 
 // unused returns warnings about what chooses no gap.

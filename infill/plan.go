@@ -219,7 +219,7 @@ func (p *Plan) Effort() (likely, most float64) {
 // for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
-	ctx = oneCaller(ctx, p.Request.Method)
+	ctx = lm.OneCaller(ctx, p.Request.Method.heavy()) // others go before a method of many rows
 	var err error
 	w.asker, err = p.filler.asker(ctx)
 	if err != nil {
@@ -273,32 +273,6 @@ func Unwanted(ctx context.Context) (own context.Context, done func()) {
 	return own, func() { stop(); end(nil) }
 }
 
-// MethodChains stands for all samplers where methods are named. The Method of a
-// Result is the sampler's own name.
-const MethodChains = "chains"
-
-// A Method answers a request: [Search], [Draws] or [Chains].
-type Method interface {
-	// settled returns the method with its defaults written out. The other
-	// methods are called on settled methods.
-	settled() Method
-	// check returns an *OptionError for a value that cannot be used in r, or
-	// with the model m.
-	check(r *Request, m Model) error
-	// fits returns an *OptionError if the method cannot answer the plan.
-	fits(p *Plan) error
-	// cost returns upper bounds of the model rows that a plan needs, 0 if only
-	// seconds bound them, and of the bytes of memory, without the model's.
-	cost(p *Plan) (rows int, bytes float64)
-	// likely returns the model rows that a plan needs as a rule, at most rows.
-	likely(p *Plan, rows int) int
-	// solve finds fills, and tells w.observe on the way. When it fails, the
-	// answer has the fills found so far; it is nil if there are none.
-	solve(ctx context.Context, w *work) (*answer, error)
-}
-
-var _, _, _ Method = Search{}, Draws{}, Chains{}
-
 // work holds a plan while a method works on it.
 type work struct {
 	plan    *Plan
@@ -329,11 +303,4 @@ func (p *Plan) common() float64 {
 	n := float64(p.Slots())
 	vocabulary := float64(p.filler.tokenizer.VocabularySize())
 	return float64(4*int(p.Request.Top)+64)*(bytesOfState+16*n) + 4*float64(p.roots())*n*vocabulary
-}
-
-// oneCaller marks the calls of a method that asks for many rows, so that others go
-// first.
-func oneCaller(ctx context.Context, m Method) context.Context {
-	_, chains := m.(Chains)
-	return lm.OneCaller(ctx, chains)
 }

@@ -90,31 +90,13 @@ func Decide(given []Given) (Method, error) {
 	}
 	_, sampled := Last(given, "sampler")
 	_, drawn := Last(given, "samples")
-	name := MethodSearch
-	switch {
-	case sampled:
-		name = MethodChains
-	case drawn:
-		name = MethodDraws
-	}
+	method := MethodFor(sampled, drawn)
 	for _, g := range given {
-		if !g.Option.In(name) {
+		if !g.Option.In(method.Name()) {
 			return nil, foreign(g.Option)
 		}
 	}
-	switch name {
-	case MethodChains:
-		var c Chains
-		option.Assign(&c, given)
-		return c, nil
-	case MethodDraws:
-		var d Draws
-		option.Assign(&d, given)
-		return d, nil
-	}
-	var s Search
-	option.Assign(&s, given)
-	return s, nil
+	return option.With(method, given), nil
 }
 
 // foreign returns the error for an option that a request's method does not have.

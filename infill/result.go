@@ -53,6 +53,9 @@ type Result struct {
 	Draws [][]float64 `json:"-"`
 }
 
+// Drawn reports whether the fills are independent draws.
+func (r *Result) Drawn() bool { return r.Stats.Draws > 0 && r.Stats.Chains == nil }
+
 // Fill is one ranked fill of all blanks.
 type Fill struct {
 	Rank int    `json:"rank"` // from 1

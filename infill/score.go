@@ -1,15 +1,14 @@
 package infill
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
+	"infill/internal/option"
 	"infill/tokenize"
 )
 
@@ -35,9 +34,12 @@ type ScoreRequest struct {
 	Text string
 	// Context is what stands before the text. The model reads it, and it is not
 	// scored.
-	Context string
-	Method  ScoreMethod // "" for WordScore
+	Context string      `option:"context" word:"TEXT" help:"text that stands before each text, and is not scored"`
+	Method  ScoreMethod `option:"method" default:"l2r" enum:"l2r,within_word_l2r,original" word:"{l2r|within_word_l2r|original}" help:"what is masked with each token: the rest of its word, the rest of the tokenizer's word (as minicons does), or nothing more"`
 }
+
+// ScoreOptions are the options of a ScoreRequest.
+var ScoreOptions = option.Of(option.Owner{Zero: ScoreRequest{}})
 
 // Score is the pseudo-log-likelihood of one text. Its JSON is part of the
 // command's contract: new fields may come, but no field is renamed.
@@ -88,11 +90,12 @@ type ScoredWord struct {
 // the context are not scored. Errors: *OptionError for the method and the
 // context, *tokenize.InputError for the text.
 func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
-	method := cmp.Or(r.Method, WordScore)
-	if !slices.Contains(ScoreMethods(), method) {
-		return nil, &OptionError{Option: "method",
-			Reason: fmt.Sprintf("%q is not one of %s", method, strings.Trim(fmt.Sprint(ScoreMethods()), "[]"))}
+	ScoreOptions.Settle(&r)
+	err := optionError(ScoreOptions.Check(r))
+	if err != nil {
+		return nil, err
 	}
+	method := r.Method
 	encoding, err := f.Plain(r.Text)
 	if err != nil {
 		return nil, err

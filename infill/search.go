@@ -27,6 +27,28 @@ type Search struct {
 	Budget Budget `option:"budget" default:"4000" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
 }
 
+// Name implements Method.
+func (Search) Name() string { return MethodSearch }
+
+// Columns implements Method.
+func (Search) Columns() []string {
+	return []string{"probability", "share", "proven", "left_out_at_most"}
+}
+
+// Random implements Method.
+func (Search) Random() bool { return false }
+
+// Asks implements Method.
+func (s Search) Asks() Asked { return Asked{Seconds: s.Budget.Seconds} }
+
+// Within implements Method.
+func (s Search) Within(rows int) Method {
+	s.Budget = s.Budget.within(rows)
+	return s
+}
+
+func (Search) heavy() bool { return false }
+
 func (s Search) settled() Method {
 	options.Settle(&s)
 	return s

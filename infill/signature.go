@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"infill/internal/option"
 )
 
 // signature is one line of key:value fields that names everything on
@@ -46,16 +48,12 @@ func (s *signature) model(m Model) {
 func (w *work) signature() string {
 	r := w.plan.Request
 	var s signature
-	_, search := r.Method.(Search)
-	_, draws := r.Method.(Draws)
-	switch {
-	case search:
-		s.add("method", MethodSearch)
-	case draws:
-		s.add("method", MethodDraws)
+	_, chains := r.Chains()
+	if !chains { // a sampler names itself
+		s.add("method", r.Method.Name())
 	}
 	s.facts(factsOf(r.Method))
-	if !search {
+	if r.Method.Random() {
 		s.add("seed", fmt.Sprint(r.Seed))
 	}
 	s.lists(r.Fit.Slots)
@@ -95,7 +93,7 @@ func (s *signature) facts(facts []Fact) {
 func (s *signature) lists(slots Lists) {
 	const long = 200 // in bytes
 	for _, n := range slices.Sorted(maps.Keys(slots)) {
-		list := joinWords(slots[n])
+		list := option.Join(slots[n])
 		if len(list) > long {
 			list = fmt.Sprintf("%d words %s", len(slots[n]), hash(list))
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"maps"
@@ -211,6 +210,17 @@ func (Budget) Schema() option.Schema {
 	return option.Schema{Kind: "string", Values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s")}
 }
 
+// within returns the budget with at most a number of rows, if it gives none.
+func (b Budget) within(rows int) Budget {
+	if b == (Budget{}) {
+		b.Rows = min(DefaultRows, rows)
+	}
+	if b.Seconds > 0 {
+		b.Rows = rows
+	}
+	return b
+}
+
 // room returns the number of further rows that the budget allows after rows, 0 if
 // the seconds since began are used up.
 func (b Budget) room(rows int, began time.Time) int {
@@ -355,7 +365,7 @@ const (
 // "fill:dark,blue".
 func (s Start) MarshalText() ([]byte, error) {
 	if s.Kind == StartGiven {
-		return []byte(string(s.Kind) + ":" + joinWords(s.Fill)), nil
+		return []byte(string(s.Kind) + ":" + option.Join(s.Fill)), nil
 	}
 	return []byte(s.Kind), nil
 }
@@ -365,7 +375,7 @@ func (s Start) MarshalText() ([]byte, error) {
 func (s *Start) UnmarshalText(text []byte) error {
 	fill, given := strings.CutPrefix(string(text), string(StartGiven)+":")
 	if given {
-		words, err := splitWords(fill)
+		words, err := option.Split(fill)
 		if err != nil {
 			return errors.New("a fill, as in fill:dark,blue")
 		}
@@ -411,7 +421,7 @@ func (w *Words) UnmarshalText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	words, err := splitWords(string(text))
+	words, err := option.Split(string(text))
 	if err != nil {
 		return errWords
 	}
@@ -419,7 +429,7 @@ func (w *Words) UnmarshalText(text []byte) error {
 }
 
 // MarshalText writes words as UnmarshalText reads them.
-func (w Words) MarshalText() ([]byte, error) { return []byte(joinWords(w)), nil }
+func (w Words) MarshalText() ([]byte, error) { return []byte(option.Join(w)), nil }
 
 // Schema implements option.Syntax.
 func (Words) Schema() option.Schema { return option.Schema{Kind: "array", Want: errWords.Error()} }
@@ -429,7 +439,7 @@ func (w *Words) SetList(values []string) error {
 	list, _ := trimmed(values)
 	err := Words(list).Check()
 	if err == nil {
-		*w = list
+		*w = append(Words{}, list...) // an empty list is one
 	}
 	return err
 }
@@ -525,7 +535,7 @@ func (*Lists) Split(text string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	words, err := splitWords(text)
+	words, err := option.Split(text)
 	if err != nil {
 		return nil, errLists
 	}
@@ -619,7 +629,7 @@ func (p Parts) With(later any) (both any, ok bool) {
 
 // Split cuts the text of a list.
 func (*Parts) Split(text string) ([]string, error) {
-	words, err := splitWords(text)
+	words, err := option.Split(text)
 	if err != nil {
 		return nil, errParts
 	}
@@ -657,7 +667,7 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 	values := map[string][]string{}
 	starts := append(listStart.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
 	add := func(number, words string) {
-		list, err := splitWords(words)
+		list, err := option.Split(words)
 		_, twice := values[number]
 		if err != nil || twice {
 			list = nil // numbered refuses a list without words
@@ -689,7 +699,7 @@ func listsOf(values []string) (lists map[int][]string, ok bool) {
 			all[every] = append(all[every], text)
 			continue
 		}
-		list, err := splitWords(words)
+		list, err := option.Split(words)
 		_, twice := all[number]
 		if err != nil || twice {
 			list = nil
@@ -726,7 +736,7 @@ func numbered(values map[string][]string) (lists map[int][]string, ok bool) {
 func writeLists(l map[int][]string) string {
 	var lists []string
 	for _, n := range slices.Sorted(maps.Keys(l)) {
-		list := joinWords(l[n])
+		list := option.Join(l[n])
 		if n != 0 {
 			list = strconv.Itoa(n) + "=" + list
 		}
@@ -759,33 +769,4 @@ func plainWords(text string) error {
 		return errors.New("a list of words, as in red,dark blue: JSON takes its own lists, and a cell none")
 	}
 	return nil
-}
-
-// splitWords cuts a text at its commas. A comma inside quotes does not cut. Text
-// after a line with quotes is an error, or its words would be lost.
-func splitWords(text string) ([]string, error) {
-	if !strings.Contains(text, `"`) {
-		return strings.Split(text, ","), nil
-	}
-	reader := csv.NewReader(strings.NewReader(text))
-	reader.LazyQuotes = true
-	reader.TrimLeadingSpace = true
-	words, err := reader.Read()
-	rest := text[reader.InputOffset():]
-	if strings.TrimSpace(rest) != "" {
-		return nil, errors.New("more than a line")
-	}
-	return words, err
-}
-
-// joinWords writes words in the form that splitWords reads.
-func joinWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = word
-		if strings.ContainsAny(word, "\",\r\n") || strings.HasPrefix(word, "@") {
-			quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
-		}
-	}
-	return strings.Join(quoted, ",")
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"infill/internal/option"
 	"infill/lm"
 	"infill/samplers"
 )
@@ -334,7 +335,7 @@ func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, e
 		}
 	}
 	if !l.allows(tokens) {
-		return nil, misfit("initial", "the constraints forbid %q", joinWords(fills))
+		return nil, misfit("initial", "the constraints forbid %q", option.Join(fills))
 	}
 	return state, nil
 }

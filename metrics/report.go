@@ -38,25 +38,25 @@ const Self = "self"
 type Options struct {
 	Tokenisation Tokenisation
 	// Order 0 means 4. All lengths of n-grams have the same weight.
-	Order     int `flag:"order" help:"longest n-gram of BLEU"`
+	Order     int `option:"order" help:"longest n-gram of BLEU"`
 	Smoothing Smoothing
 	// UniqueOrders nil means 1 to 4.
-	UniqueOrders []int `flag:"ngrams" help:"lengths for unique and distinct n-grams"`
+	UniqueOrders []int `option:"ngrams" help:"lengths for unique and distinct n-grams"`
 	// Sources are the sentences that were masked to make hypotheses. Reference
 	// sentences with the same tokens are left out, and counted.
 	Sources []string
 	// UnionFirst limits the union of the references to the first sentences of
 	// each reference, not counting sentences that are left out (2500 in
 	// nyu-dl/bert-gen's notebook); 0 means all.
-	UnionFirst int `flag:"union-first" help:"limit the union of the references to the first N sentences of each; 0 is all"`
+	UnionFirst int `option:"union-first" help:"limit the union of the references to the first N sentences of each; 0 is all"`
 	// Top needs LogLikelihoods; 0 means no such score.
-	Top int `flag:"top" short:"k" help:"repetition among the N likeliest of each template as well, for JSONL; 0 is not"`
+	Top int `option:"top" short:"k" help:"repetition among the N likeliest of each template as well, for JSONL; 0 is not"`
 	// NoIntervals leaves out the intervals, which take most of the time.
-	NoIntervals bool    `flag:"no-intervals" help:"no intervals, which take most of the time"`
-	Confidence  float64 `flag:"confidence" help:"of the intervals, between 0 and 1"` // 0 means 0.95
+	NoIntervals bool    `option:"no-intervals" help:"no intervals, which take most of the time"`
+	Confidence  float64 `option:"confidence" help:"of the intervals, between 0 and 1"` // 0 means 0.95
 	// Seed is the start of the random numbers that group units for intervals,
 	// if there are more than 200 units.
-	Seed uint64 `flag:"seed" help:"start of the random numbers that group sentences for the intervals; 0 when not given"`
+	Seed uint64 `option:"seed" help:"start of the random numbers that group sentences for the intervals; 0 when not given"`
 	// Version is the program's version, for the signature.
 	Version string
 

@@ -201,7 +201,7 @@ func summary(s *snapshot) []string {
 	case c != nil:
 		line = fmt.Sprintf("%s: %s in %s; %s", c.Sampler, counted(st.DistinctFills, "distinct fill"),
 			counted(st.Draws, "draw"), rows)
-	case r.Method == infill.MethodDraws:
+	case r.Drawn():
 		line = fmt.Sprintf("%s, %s; %s", counted(st.Draws, "independent draw"),
 			counted(st.DistinctFills, "different fill"), rows)
 	case r.Proven == nil || r.LeftOutAtMost == nil:

@@ -129,8 +129,7 @@ func (m *model) browseKey(k string) tea.Cmd {
 	case "o":
 		m.panel = newPanel(m.styles, m.run.given, m.config.Model, m.config.Models)
 	case "r":
-		_, search := m.run.request.Method.(infill.Search)
-		if search {
+		if !m.run.request.Settled().Method.Random() {
 			m.fail("a search has no seed: name a sampler or a number of samples under o")
 			return nil
 		}

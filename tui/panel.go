@@ -76,13 +76,7 @@ func (p *panel) field(name string) *field {
 // method returns the name of the method that the fields choose.
 func (p *panel) method() string {
 	sampler := p.field("sampler").value
-	switch {
-	case sampler != none && sampler != "":
-		return infill.MethodChains
-	case p.field("samples").value != "":
-		return infill.MethodDraws
-	}
-	return infill.MethodSearch
+	return infill.MethodFor(sampler != none && sampler != "", p.field("samples").value != "").Name()
 }
 
 // shown returns the fields that have an effect now: those of the method, and those
@@ -95,7 +89,7 @@ func (p *panel) shown() (list []*field) {
 		f := &p.fields[i]
 		chooses := f.Name == "sampler" || f.Name == "samples"
 		switch {
-		case !chooses && f.Methods != nil && !slices.Contains(f.Methods, method):
+		case !chooses && !f.In(method):
 			continue
 		case ofChains(f.Option) && f.Name != "sampler" && kind.OnText == nil,
 			(f.Name == "step-size" || f.Name == "balance") && !kind.Has(f.Name),

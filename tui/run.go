@@ -134,7 +134,7 @@ const (
 // stopped run may have found something.
 func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
 	asked := q.asked
-	_, chains := asked.Method.(infill.Chains)
+	_, chains := asked.Chains()
 	if chains {
 		asked.Top = max(asked.Top, mostDrawn)
 	}

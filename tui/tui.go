@@ -76,7 +76,7 @@ func requestOf(template string, given []infill.Given) (infill.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	c, ok := r.Settled().Method.(infill.Chains)
+	c, ok := r.Chains()
 	if !ok {
 		return r, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"infill/infill"
 )
 
 // These are the size of the smallest terminal that holds the screen, and the
@@ -78,12 +77,11 @@ func (m *model) header() string {
 		left += " on " + s.result.Stats.Device
 	}
 	if m.width >= 84 && m.view != runsView {
-		c, chains := r.request.Method.(infill.Chains)
+		c, chains := r.request.Chains()
 		if chains {
 			left += " · " + c.Sampler.Spec.Name
 		}
-		_, search := r.request.Method.(infill.Search)
-		if !search {
+		if r.request.Settled().Method.Random() {
 			left += fmt.Sprintf(" · seed %d", r.request.Seed)
 		}
 	}

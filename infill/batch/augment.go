@@ -20,6 +20,7 @@ import (
 
 	"infill/infill"
 	"infill/internal/object"
+	"infill/internal/option"
 	"infill/tokenize"
 )
 
@@ -35,20 +36,20 @@ type Augment struct {
 	Given []infill.Given
 	Key   string // the column with the text
 
-	Variants int     `flag:"variants" help:"variants of each text"`
-	Rate     float64 `flag:"rate" help:"share of the words to mask, at least one"`
+	Variants int     `option:"variants" default:"4" minimum:"1" help:"variants of each text"`
+	Rate     float64 `option:"rate" default:"0.15" exclusiveMinimum:"0" maximum:"1" help:"share of the words to mask, at least one"`
 	// Blanks, if not 0, is used instead of Rate.
-	Blanks        int  `flag:"blanks" help:"words to mask, instead of a share; 0 goes by --rate"`
-	KeepStopWords bool `flag:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
+	Blanks        int  `option:"blanks" minimum:"0" help:"words to mask, instead of a share; 0 goes by --rate"`
+	KeepStopWords bool `option:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
 	// Protect lists texts that are never masked, in any capitals, where they
 	// stand alone and not within a word.
-	Protect []string `flag:"protect" value:"TEXT,..." help:"words and other texts that are never masked"`
+	Protect []string `option:"protect" word:"TEXT,..." help:"words and other texts that are never masked"`
 	// Context chooses what the model reads before the masked text: nothing
 	// ("none") or the text itself ("original").
-	Context      string `flag:"context" choices:"none,original" help:"what the model reads before the text; original keeps the meaning, and masked words out of the blanks"`
-	NotOriginal  bool   `flag:"not-original" help:"no blank takes a word that was masked"`
-	Distinct     bool   `flag:"distinct" help:"all variants of a text differ from it and from each other"`
-	WithOriginal bool   `flag:"with-original" help:"the text itself as variant 0"`
+	Context      string `option:"context" default:"none" enum:"none,original" help:"what the model reads before the text; original keeps the meaning, and masked words out of the blanks"`
+	NotOriginal  bool   `option:"not-original" help:"no blank takes a word that was masked"`
+	Distinct     bool   `option:"distinct" help:"all variants of a text differ from it and from each other"`
+	WithOriginal bool   `option:"with-original" help:"the text itself as variant 0"`
 
 	found   sync.Map          // the texts of Protect that occur in some record
 	renamed map[string]string // the name in the output of each column of the input
@@ -91,6 +92,7 @@ func (a *Augment) warnings() (list []string) {
 }
 
 func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
+	a.Settle()
 	r, err := a.request()
 	if err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
 	s, err := settings(ctx, a.Filler, r)
 	v := reflect.ValueOf(a).Elem()
 	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get("flag")
+		name := v.Type().Field(i).Tag.Get("option")
 		if name != "" {
 			s[name] = fmt.Sprint(v.Field(i).Interface())
 		}
@@ -113,18 +115,18 @@ func (a *Augment) request() (infill.Request, error) {
 	return r, err
 }
 
+var augmentOptions = option.Of(option.Owner{Zero: Augment{}})
+
+// Settle writes the defaults of fields that are zero.
+func (a *Augment) Settle() { augmentOptions.Settle(a) }
+
 // Check returns an *infill.OptionError for the first wrong setting.
 func (a *Augment) Check() error {
+	err := augmentOptions.Check(a)
+	var wrong *option.Error
 	switch {
-	case a.Variants < 1:
-		return &infill.OptionError{Option: "variants", Reason: fmt.Sprintf("%d is not a whole number of 1 or more",
-			a.Variants)}
-	case !(a.Rate > 0 && a.Rate <= 1):
-		return &infill.OptionError{Option: "rate", Reason: fmt.Sprintf("%v is not a number above 0 and at most 1",
-			a.Rate)}
-	case a.Blanks < 0:
-		return &infill.OptionError{Option: "blanks", Reason: fmt.Sprintf("%d is not a whole number of 0 or more",
-			a.Blanks)}
+	case errors.As(err, &wrong):
+		return &infill.OptionError{Option: wrong.Key, Reason: wrong.Reason}
 	case slices.ContainsFunc(a.Protect, func(p string) bool { return p == "" || !utf8.ValidString(p) }):
 		return &infill.OptionError{Option: "protect", Reason: "one of the texts is empty, or no UTF-8"}
 	}

@@ -43,9 +43,9 @@ type Job struct {
 	// Shard is the part that Run does. The zero Shard means the whole run, and
 	// Run then writes the output too.
 	Shard     Shard
-	Resume    bool `flag:"resume" help:"go on with a run that was not finished"`
-	Overwrite bool `flag:"overwrite" help:"start again, and remove the old output and its parts"`
-	InFlight  int  `flag:"jobs" help:"lines to fill at the same time, which share the model's calls"` // 0 means 1
+	Resume    bool `option:"resume" help:"go on with a run that was not finished"`
+	Overwrite bool `option:"overwrite" help:"start again, and remove the old output and its parts"`
+	InFlight  int  `option:"jobs" help:"lines to fill at the same time, which share the model's calls"` // 0 means 1
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 	// Note, if not nil, is called with lines about the input before its first

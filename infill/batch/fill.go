@@ -78,16 +78,11 @@ func (f *Fill) layout(input []string, form Form) layout {
 		Method: f.method()}
 }
 
-// method returns the method of fills where the record has no options of its own.
+// method returns the name of the method of fills where the record has no options of its
+// own.
 func (f *Fill) method() string {
 	request, _ := infill.NewRequest("", f.Given) // settings returns the error
-	switch request.Method.(type) {
-	case infill.Chains:
-		return infill.MethodChains
-	case infill.Draws:
-		return infill.MethodDraws
-	}
-	return infill.MethodSearch
+	return request.Settled().Method.Name()
 }
 
 // renames returns the name in the output of each column of the input, and of the

@@ -223,12 +223,14 @@ func TestOptionsOfRuns(t *testing.T) {
 		want   string // "" if it is right
 	}{
 		{func(a *Augment) {}, ""},
-		{func(a *Augment) { a.Variants = 0 }, "variants: 0 is not a whole number of 1 or more"},
-		{func(a *Augment) { a.Rate = 0 }, "rate: 0 is not a number above 0 and at most 1"},
+		{func(a *Augment) { a.Variants, a.Rate, a.Context = 0, 0, "" }, ""}, // zeros are defaults
+		{func(a *Augment) { a.Variants = -1 }, `variants: "-1" is not a whole number of 1 or more`},
+		{func(a *Augment) { a.Rate = -0.1 }, `rate: "-0.1" is not a number above 0 and at most 1`},
+		{func(a *Augment) { a.Context = "all" }, `context: "all" is not one of none, original`},
 		{func(a *Augment) { a.Rate = 1 }, ""},
-		{func(a *Augment) { a.Rate = 1.01 }, "rate: 1.01 is not a number above 0 and at most 1"},
-		{func(a *Augment) { a.Rate = math.NaN() }, "rate: NaN is not a number above 0 and at most 1"},
-		{func(a *Augment) { a.Blanks = -1 }, "blanks: -1 is not a whole number of 0 or more"},
+		{func(a *Augment) { a.Rate = 1.01 }, `rate: "1.01" is not a number above 0 and at most 1`},
+		{func(a *Augment) { a.Rate = math.NaN() }, `rate: "NaN" is not a number above 0 and at most 1`},
+		{func(a *Augment) { a.Blanks = -1 }, `blanks: "-1" is not a whole number of 0 or more`},
 		{func(a *Augment) { a.Protect = []string{"cat", ""} }, "protect: one of the texts is empty, or no UTF-8"},
 		{func(a *Augment) { a.Protect = []string{"\xff"} }, "protect: one of the texts is empty, or no UTF-8"},
 		{func(a *Augment) { a.Given = give("steps=3") }, "steps: "},

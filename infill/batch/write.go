@@ -59,27 +59,10 @@ func (l layout) columns(s shape) (names []string) {
 func blankName(i int) string   { return fmt.Sprintf("blank_%d", i+1) }
 func entropyName(i int) string { return fmt.Sprintf("entropy_%d", i+1) }
 
-// methodColumns are the columns of tables of fills that not every method has.
-var methodColumns = map[string][]string{
-	infill.MethodSearch: {"probability", "share", "proven", "left_out_at_most"},
-	infill.MethodDraws:  {"probability", "count", "seed"},
-	infill.MethodChains: {"share", "share_error", "share_interval", "count", "final_count", "split_r_hat",
-		"effective_draws", "seed"},
-}
-
 // ofMethods reports whether a table of fills by these methods has the column.
 func ofMethods(column string, methods []string) bool {
-	special := false
-	for _, list := range methodColumns {
-		special = special || slices.Contains(list, column)
-	}
-	return !special || slices.ContainsFunc(methods, func(method string) bool {
-		list, ok := methodColumns[method]
-		if !ok { // the name of a sampler
-			list = methodColumns[infill.MethodChains]
-		}
-		return slices.Contains(list, column)
-	})
+	fills := func(method string) bool { return slices.Contains(infill.MethodOf(method).Columns(), column) }
+	return !slices.Contains(infill.SpecialColumns(), column) || slices.ContainsFunc(methods, fills)
 }
 
 // writer writes rows as lines of the output.

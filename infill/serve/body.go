@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"infill/internal/object"
+	"infill/internal/option"
 )
 
 // parse reads the body of a request. Every door of the server reads JSON here,
@@ -55,7 +56,30 @@ func (k keys) take(v object.Value, path string, needed ...string) error {
 	if !v.IsObject() {
 		return unfit("%s: expected an object", cmp.Or(strings.TrimSuffix(path, "."), "the request"))
 	}
-	o := v.Object()
+	return k.read(v.Object(), slices.Sorted(maps.Keys(k)), path, needed)
+}
+
+// takeWith reads an object whose further keys are options, into *to.
+func (k keys) takeWith(options *option.Set, to any, v object.Value, needed ...string) error {
+	if !v.IsObject() {
+		return unfit("the request: expected an object")
+	}
+	names := slices.Collect(maps.Keys(k))
+	for _, o := range options.Options() {
+		names = append(names, strings.ReplaceAll(o.Name, "-", "_"))
+	}
+	slices.Sort(names)
+	own := func(key string) bool { return k[key] != nil }
+	given, rest, err := options.Read(v.Object(), own)
+	if err != nil {
+		return unfit("%s", err)
+	}
+	option.Assign(to, given)
+	return k.read(rest, names, "", needed)
+}
+
+// read reads the fields of an object, whose keys may have names.
+func (k keys) read(o object.Object, names []string, path string, needed []string) error {
 	for _, name := range needed {
 		if o.Given(name) == nil {
 			return unfit("no %q: write {%[1]q: ...}", path+name)
@@ -64,8 +88,7 @@ func (k keys) take(v object.Value, path string, needed ...string) error {
 	for _, field := range o {
 		read := k[field.Key]
 		if read == nil {
-			return unfit("%.80s: there is no such key: there are %s", path+field.Key,
-				strings.Join(slices.Sorted(maps.Keys(k)), ", "))
+			return unfit("%.80s: there is no such key: there are %s", path+field.Key, strings.Join(names, ", "))
 		}
 		if field.Value.IsNull() {
 			continue
@@ -80,6 +103,28 @@ func (k keys) take(v object.Value, path string, needed ...string) error {
 		}
 	}
 	return nil
+}
+
+// bodySchema describes a body whose keys are options, and others of its own.
+func bodySchema(options *option.Set, own map[string]*huma.Schema, required ...string) *huma.Schema {
+	properties := maps.Clone(own)
+	for _, o := range options.Options() {
+		s := &huma.Schema{Description: o.Help, Type: o.JSON}
+		if o.Closed && o.Word != "" {
+			s.Description += "; one of " + strings.Join(o.Values, ", ")
+		}
+		if o.JSON == huma.TypeArray {
+			s.Items = &huma.Schema{Type: huma.TypeString}
+		}
+		properties[strings.ReplaceAll(o.Name, "-", "_")] = s
+	}
+	return &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: required, AdditionalProperties: false}
+}
+
+// modelKey describes the key model.
+func modelKey() *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString,
+		Description: "The name of a model that is served; the default model where none is named."}
 }
 
 // text returns a function that reads a string.
@@ -140,14 +185,13 @@ func whole(to *int, least int) func(object.Value) error {
 	}
 }
 
-// choice returns a function that reads one of the words.
-func choice(to *string, words ...string) func(object.Value) error {
+// truth returns a function that reads true or false.
+func truth(to *bool) func(object.Value) error {
 	return func(v object.Value) error {
-		word, err := v.Text()
-		if err != nil || !slices.Contains(words, word) {
-			return fmt.Errorf("expected one of %s", strings.Join(words, ", "))
+		if string(v) != "true" && string(v) != "false" {
+			return errors.New("expected true or false")
 		}
-		*to = word
+		*to = string(v) == "true"
 		return nil
 	}
 }

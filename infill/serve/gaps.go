@@ -2,10 +2,8 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"reflect"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,48 +11,23 @@ import (
 	"infill/internal/object"
 )
 
-// GapsRequest is the body of a request for an exercise.
-type GapsRequest struct {
-	Text    string   `json:"text" doc:"A text. Without every, pos and words its gaps stand in brackets."`
-	Every   int      `json:"every,omitempty" doc:"Each N-th word is a gap."`
-	Pos     string   `json:"pos,omitempty" enum:"noun,verb,adjective,adverb" doc:"Part of speech of the gaps."`
-	Words   []string `json:"words,omitempty" doc:"Words that become gaps."`
-	Options int      `json:"options,omitempty" doc:"Answers to choose from at each gap."`
-	Below   float64  `json:"below,omitempty" doc:"The largest probability of a wrong answer."`
-	Clear   bool     `json:"clear,omitempty" doc:"Leave out gaps where another word is nearly as likely."`
-	Seed    int      `json:"seed,omitempty" doc:"Start of all random numbers."`
-	Model   string   `json:"model,omitempty" doc:"The name of a model that is served."`
+// gapsRequest is the body of a request for an exercise.
+type gapsRequest struct {
+	infill infill.GapsRequest
+	model  string
 }
 
-func readGaps(v object.Value) (*GapsRequest, error) {
-	q := &GapsRequest{Seed: 1}
-	return q, keys{"text": text(&q.Text), "every": whole(&q.Every, 1),
-		"pos": choice(&q.Pos, infill.PartsOfSpeech()...), "words": texts(&q.Words), "options": whole(&q.Options, 2),
-		"below": number(&q.Below), "clear": truth(&q.Clear), "seed": whole(&q.Seed, 0),
-		"model": text(&q.Model)}.take(v, "", "text")
+func readGaps(v object.Value) (*gapsRequest, error) {
+	q := &gapsRequest{infill: infill.GapsRequest{Seed: 1}}
+	own := keys{"text": text(&q.infill.Text), "model": text(&q.model)}
+	return q, own.takeWith(infill.GapsOptions, &q.infill, v, "text")
 }
 
-// number returns a function that reads a number.
-func number(to *float64) func(object.Value) error {
-	return func(v object.Value) error {
-		x, err := strconv.ParseFloat(string(v), 64)
-		if err != nil { // JSON has no number that strconv cannot read, but for too large ones
-			return errors.New("expected a number")
-		}
-		*to = x
-		return nil
-	}
-}
-
-// truth returns a function that reads true or false.
-func truth(to *bool) func(object.Value) error {
-	return func(v object.Value) error {
-		if string(v) != "true" && string(v) != "false" {
-			return errors.New("expected true or false")
-		}
-		*to = string(v) == "true"
-		return nil
-	}
+// Schema implements huma.SchemaProvider.
+func (gapsRequest) Schema(huma.Registry) *huma.Schema {
+	return bodySchema(infill.GapsOptions, map[string]*huma.Schema{"model": modelKey(),
+		"text": {Type: huma.TypeString, Description: "A text. Without every, pos and words its gaps stand in brackets."},
+	}, "text")
 }
 
 type gapsInput struct {
@@ -70,7 +43,7 @@ func (s *Server) registerGaps(api huma.API) {
 		OperationID: "gaps", Method: http.MethodPost, Path: "/v1/gaps", Tags: []string{"infill"},
 		Summary:     "An exercise: a text with gaps, answers to choose from, and a key",
 		Description: "The answer is what `infill gaps --format json` prints.",
-	}), reflect.TypeFor[GapsRequest](), s.gaps)
+	}), reflect.TypeFor[gapsRequest](), s.gaps)
 }
 
 func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
@@ -82,13 +55,13 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.model(q.Model)
+	f, err := s.model(q.model)
 	if err != nil {
 		return nil, err
 	}
 	e := effort{bytes: sizeOfGap}
-	err = s.read(ctx, len(q.Text), func() error {
-		encoding, err := f.Plain(q.Text)
+	err = s.read(ctx, len(q.infill.Text), func() error {
+		encoding, err := f.Plain(q.infill.Text)
 		if err != nil {
 			return err
 		}
@@ -106,8 +79,7 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 	}
 	out := &gapsOutput{}
 	err = s.work(ctx, e, func(ctx context.Context) error {
-		out.Body, err = f.Gaps(ctx, infill.GapsRequest{Text: q.Text, Every: q.Every, Part: q.Pos, Words: q.Words,
-			Options: q.Options, Below: q.Below, Clear: q.Clear, Seed: uint64(q.Seed)})
+		out.Body, err = f.Gaps(ctx, q.infill)
 		return err
 	})
 	if err != nil {

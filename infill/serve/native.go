@@ -114,12 +114,18 @@ type fillInput struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-// ScoreRequest is the body of a request for scores.
-type ScoreRequest struct {
-	Texts   several[string] `json:"texts" doc:"A text, or a list of texts."`
-	Context string          `json:"context,omitempty" doc:"Text that stands before each text, and is not scored."`
-	Method  string          `json:"method,omitempty" enum:"l2r,within_word_l2r,original" default:"l2r" doc:"What is masked with a token: the rest of its word, the rest of the tokenizer's word, or nothing more."`
-	Model   string          `json:"model,omitempty" doc:"The name of a model that is served."`
+// scoreRequest is the body of a request for scores.
+type scoreRequest struct {
+	infill infill.ScoreRequest // without a text
+	texts  several[string]
+	model  string
+}
+
+// Schema implements huma.SchemaProvider.
+func (scoreRequest) Schema(r huma.Registry) *huma.Schema {
+	texts := several[string]{}.Schema(r)
+	texts.Description = "A text, or a list of texts."
+	return bodySchema(infill.ScoreOptions, map[string]*huma.Schema{"model": modelKey(), "texts": texts}, "texts")
 }
 
 // ofText names the text of several, counted from 0, that has an error.
@@ -130,14 +136,10 @@ func ofText(err error, i, texts int) error {
 	return fmt.Errorf("text %d: %w", i+1, err)
 }
 
-func readScore(v object.Value) (*ScoreRequest, error) {
-	q := &ScoreRequest{Method: string(infill.WordScore)}
-	var methods []string
-	for _, m := range infill.ScoreMethods() {
-		methods = append(methods, string(m))
-	}
-	return q, keys{"texts": oneOrMore(&q.Texts), "model": text(&q.Model), "context": text(&q.Context),
-		"method": choice(&q.Method, methods...)}.take(v, "", "texts")
+func readScore(v object.Value) (*scoreRequest, error) {
+	q := &scoreRequest{}
+	return q, keys{"texts": oneOrMore(&q.texts), "model": text(&q.model)}.takeWith(infill.ScoreOptions, &q.infill, v,
+		"texts")
 }
 
 type scoreInput struct {
@@ -183,7 +185,7 @@ func (s *Server) registerNative(api huma.API) {
 		OperationID: "score", Method: http.MethodPost, Path: "/v1/score", Tags: []string{"infill"},
 		Summary:     "Pseudo-log-likelihood of texts, token by token",
 		Description: "The answer is a list, in the order of the texts, of what `infill score` prints as JSON.",
-	}), reflect.TypeFor[ScoreRequest](), s.scoreBody)
+	}), reflect.TypeFor[scoreRequest](), s.scoreBody)
 	s.registerGaps(api)
 }
 
@@ -308,53 +310,21 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 // budget in seconds, which alone do not bound the memory on a fast machine.
 func (s *Server) bound(r *infill.Request, vocabulary int) error {
 	l := &s.Limits
-	samples := 0
-	switch m := r.Method.(type) {
-	case infill.Search:
-		m.Budget = bounded(m.Budget, l.Rows)
-		r.Method = m
-		return s.boundTime(m.Budget)
-	case infill.Draws:
-		m.Budget = bounded(m.Budget, l.Rows)
-		r.Method = m
-		samples = m.Samples
-		err := s.boundTime(m.Budget)
-		if err != nil {
-			return err
-		}
-	case infill.Chains:
-		m = r.Settled().Method.(infill.Chains)
-		samples = m.Samples
-		switch {
-		case m.Candidates > l.Candidates:
-			return unfit("candidates: %d of a slot, this server takes %d: ask for fewer", m.Candidates, l.Candidates)
-		case m.Candidates == infill.None && vocabulary > l.Candidates:
-			return unfit("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer",
-				vocabulary, l.Candidates)
-		}
+	asked := r.Settled().Method.Asks()
+	switch {
+	case asked.Seconds > l.Time.Seconds():
+		return unfit("a budget of %gs, this server works %gs at a request: ask for a smaller budget", asked.Seconds,
+			l.Time.Seconds())
+	case asked.Candidates > l.Candidates:
+		return unfit("candidates: %d of a slot, this server takes %d: ask for fewer", asked.Candidates, l.Candidates)
+	case asked.Candidates == infill.None && vocabulary > l.Candidates:
+		return unfit("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer",
+			vocabulary, l.Candidates)
+	case asked.Samples > l.Samples:
+		return unfit("samples: %d, this server makes %d of a text: ask for fewer", asked.Samples, l.Samples)
 	}
-	if samples > l.Samples {
-		return unfit("samples: %d, this server makes %d of a text: ask for fewer", samples, l.Samples)
-	}
-	return nil
-}
-
-// bounded returns a budget in seconds with a number of rows, too. A request that
-// gives no budget gets at most rows.
-func bounded(b infill.Budget, rows int) infill.Budget {
-	if b == (infill.Budget{}) {
-		b.Rows = min(infill.DefaultRows, rows)
-	}
-	if b.Seconds > 0 {
-		b.Rows = rows
-	}
-	return b
-}
-
-func (s *Server) boundTime(b infill.Budget) error {
-	if b.Seconds > s.Limits.Time.Seconds() {
-		return unfit("a budget of %gs, this server works %gs at a request: ask for a smaller budget", b.Seconds,
-			s.Limits.Time.Seconds())
+	if r.Method != nil {
+		r.Method = r.Method.Within(l.Rows)
 	}
 	return nil
 }
@@ -539,12 +509,12 @@ func (s *Server) scoreBody(ctx context.Context, in *scoreInput) (*scoreOutput, e
 	return &scoreOutput{scores}, nil
 }
 
-func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, error) {
-	texts := q.Texts.items
+func (s *Server) score(ctx context.Context, q *scoreRequest) ([]*infill.Score, error) {
+	texts := q.texts.items
 	if err := s.checkTexts(len(texts)); err != nil {
 		return nil, err
 	}
-	f, err := s.model(q.Model)
+	f, err := s.model(q.model)
 	if err != nil {
 		return nil, err
 	}
@@ -580,7 +550,8 @@ func (s *Server) score(ctx context.Context, q *ScoreRequest) ([]*infill.Score, e
 	e.bytes = ofByte*float64(size) +
 		float64(width)*min(ofWindow, ofByte*float64(longest)+float64(longest)*float64(longest))
 	return answers(ctx, s, len(texts), width, e, func(ctx context.Context, i int) (*infill.Score, error) {
-		return f.Score(ctx, infill.ScoreRequest{Text: texts[i], Context: q.Context,
-			Method: infill.ScoreMethod(q.Method)})
+		own := q.infill
+		own.Text = texts[i]
+		return f.Score(ctx, own)
 	})
 }

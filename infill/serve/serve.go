@@ -37,19 +37,19 @@ import (
 // 429 (Queue, Wait), 503 (Time) or else 422. The server estimates the memory of
 // a request before running it, and waits until that memory is free.
 type Limits struct {
-	Body       int64         `flag:"max-body" help:"bytes of a request"`
-	Texts      int           `flag:"max-texts" help:"texts of a request"`
-	Blanks     int           `flag:"max-blanks" help:"tokens to fill in a text"`
-	Rows       int           `flag:"max-rows" help:"model rows that one text may need"`
-	Top        int           `flag:"max-top" help:"fills of one text"`
-	Samples    int           `flag:"max-samples" help:"chains, or draws, of one text"`
-	Candidates int           `flag:"max-candidates" help:"candidates of a token, where chains move"`
-	Memory     int64         `flag:"max-memory" help:"bytes that all running requests may hold together; others wait"`
-	Answer     int64         `flag:"max-answer" help:"bytes of an answer, by what is asked for"`
-	Time       time.Duration `flag:"max-time" help:"how long a request may run"`
-	Requests   int           `flag:"max-requests" help:"requests that may run at the same time"`
-	Queue      int           `flag:"max-queue" help:"requests that may wait for their turn; further ones are refused"`
-	Wait       time.Duration `flag:"max-wait" help:"how long a request waits for its turn"`
+	Body       int64         `option:"max-body" help:"bytes of a request"`
+	Texts      int           `option:"max-texts" help:"texts of a request"`
+	Blanks     int           `option:"max-blanks" help:"tokens to fill in a text"`
+	Rows       int           `option:"max-rows" help:"model rows that one text may need"`
+	Top        int           `option:"max-top" help:"fills of one text"`
+	Samples    int           `option:"max-samples" help:"chains, or draws, of one text"`
+	Candidates int           `option:"max-candidates" help:"candidates of a token, where chains move"`
+	Memory     int64         `option:"max-memory" help:"bytes that all running requests may hold together; others wait"`
+	Answer     int64         `option:"max-answer" help:"bytes of an answer, by what is asked for"`
+	Time       time.Duration `option:"max-time" help:"how long a request may run"`
+	Requests   int           `option:"max-requests" help:"requests that may run at the same time"`
+	Queue      int           `option:"max-queue" help:"requests that may wait for their turn; further ones are refused"`
+	Wait       time.Duration `option:"max-wait" help:"how long a request waits for its turn"`
 }
 
 // DefaultLimits returns limits for a small machine.
@@ -80,7 +80,7 @@ func (l Limits) Check() error {
 		}
 		if v.Field(i).Int() < least {
 			value := reflect.ValueOf(least).Convert(v.Field(i).Type())
-			return &infill.OptionError{Option: v.Type().Field(i).Tag.Get("flag"),
+			return &infill.OptionError{Option: v.Type().Field(i).Tag.Get("option"),
 				Reason: fmt.Sprintf("the bound is too small for any request: give %v or more", value)}
 		}
 	}

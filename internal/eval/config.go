@@ -30,27 +30,27 @@ import (
 type Config struct {
 	Preset    string    `json:"preset"`   // one of Presets()
 	Samplers  []variant `json:"samplers"` // names are unique
-	Sentences int       `json:"sentences" flag:"sentences" help:"of all corpora together"`
+	Sentences int       `json:"sentences" option:"sentences" help:"of all corpora together"`
 	// Select says which sentences of each corpus to mask, and how. Its
 	// fields Sentences and Seed are not used: corpusInfo.Masked and
 	// Config.Seed replace them.
 	Select corpus.SelectOptions `json:"select"`
 	// Chains is the number of chains for each sentence.
-	Chains int `json:"samples" flag:"samples" short:"n" help:"chains of each sentence, each of which ends in one sample"`
+	Chains int `json:"samples" option:"samples" short:"n" help:"chains of each sentence, each of which ends in one sample"`
 	// Top is the number of each sentence's likeliest final states for the first
 	// set of scores, methodResult.Top.
-	Top     int           `json:"top" flag:"top" short:"k" help:"likeliest samples of each sentence to score"`
+	Top     int           `json:"top" option:"top" short:"k" help:"likeliest samples of each sentence to score"`
 	Metrics metricsConfig `json:"metrics"`
-	Seed    uint64        `json:"seed" flag:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
+	Seed    uint64        `json:"seed" option:"seed" help:"start of all random numbers: sentences, masks, chains, resampling"`
 }
 
 // metricsConfig holds the options that change the scores of given samples.
 type metricsConfig struct {
 	Tokenisation metrics.Tokenisation `json:"tokenisation"`
-	UnionFirst   int                  `json:"union_first" flag:"union-first" help:"limit corpus BLEU to the first N sentences of each corpus; 0 is all"`
+	UnionFirst   int                  `json:"union_first" option:"union-first" help:"limit corpus BLEU to the first N sentences of each corpus; 0 is all"`
 	// KeepSources keeps the masked sentences in the references.
-	KeepSources bool    `json:"keep_sources" flag:"keep-sources" help:"keep the masked sentences in the references"`
-	Confidence  float64 `json:"confidence" flag:"confidence" help:"of the intervals, between 0 and 1"`
+	KeepSources bool    `json:"keep_sources" option:"keep-sources" help:"keep the masked sentences in the references"`
+	Confidence  float64 `json:"confidence" option:"confidence" help:"of the intervals, between 0 and 1"`
 }
 
 // metrics returns the options of the scores, without Sources, the masked sentences.

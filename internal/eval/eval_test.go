@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"infill/infill"
 	"infill/internal/eval/corpus"
@@ -375,7 +376,7 @@ func TestBadInput(t *testing.T) {
 
 func TestParseVariants(t *testing.T) {
 	with := func(sampler string, change func(s *infill.Chains)) infill.Chains {
-		c := infill.Chains{Sampler: infill.NewSampler(sampler), Steps: 50, Candidates: 250}
+		c := infill.Chains{Sampler: infill.NewSampler(sampler)}
 		change(&c)
 		return c
 	}
@@ -430,7 +431,7 @@ func TestParseVariants(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreUnexported(infill.Chains{})); err != nil || diff != "" {
 			t.Errorf("%q: %v %s", test.text, err, diff)
 		}
 	}

@@ -28,6 +28,16 @@ func (o Option) Given(text string) (Given, error) {
 	return Given{o, v}, err
 }
 
+// Field returns the field of a struct that has the option.
+func (o Option) Field(of reflect.Value) reflect.Value {
+	for _, f := range fields(of.Type()) {
+		if f.name == o.Name {
+			return of.FieldByIndex(f.Index)
+		}
+	}
+	panic("no field for " + o.Name) // only a bug in the program leads here
+}
+
 // Of returns the option with a value.
 func (o Option) Of(value any) Given { return Given{o, reflect.ValueOf(value)} }
 
@@ -63,6 +73,14 @@ func Assign(to any, given []Given) {
 			v.FieldByIndex(f.Index).Set(g.value)
 		}
 	}
+}
+
+// With returns a struct whose fields that are options have the values given.
+func With[T any](of T, given []Given) T {
+	own := reflect.New(reflect.TypeOf(of))
+	own.Elem().Set(reflect.ValueOf(of))
+	Assign(own.Interface(), given)
+	return own.Elem().Interface().(T)
 }
 
 // An Error says what is wrong with the value of a key.

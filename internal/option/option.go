@@ -3,20 +3,24 @@
 // of a screen, checks and the texts of signatures are made of them.
 //
 // The tags of a field are option (the name), help (a phrase), word (what stands for
-// a value in usage texts; none for a switch), unit (the things that a number counts)
-// join (what separates the values of an option that may be given several times) and
-// alias (another name). If list is "true", help texts end with the valid values. default is the text
-// of the value that a zero stands for. As in JSON Schema, minimum, maximum and
-// exclusiveMinimum bound a number, enum lists the only valid texts, and examples are
-// suggestions, each with commas. words gives values of their own texts, as in
-// "half=0,0=-1,none=-1"; a value prints as its first text. Of fields with one name,
-// the first has all tags but default, which belongs to its own.
+// a value in usage texts; none for a switch), unit (the things that a number counts),
+// join (what separates the values of an option that may be given several times),
+// alias (another name) and short (the letter of a flag). If list is "true", help
+// texts end with the valid values. default is the text of the value that a zero stands
+// for. As in JSON Schema, minimum, maximum and exclusiveMinimum bound a number, enum
+// lists the only valid texts, and examples are suggestions, each with commas. words
+// gives values texts of their own, as in "half=0,0=-1,none=-1"; a value prints as its
+// first text. Of fields with one name, the first has all tags but default, which
+// belongs to its own.
 //
-// A field is a bool, an int, a uint64, a float64 or a string, or has a [Syntax].
+// A field is a bool, an int, an int64, a uint64, a float64, a string, a time.Duration, a
+// []string or an []int, or has a [Syntax]. The text of a list has commas; a comma inside
+// quotes parts nothing.
 package option
 
 import (
 	"encoding"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -24,6 +28,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Syntax is the type of an option with texts of its own, which its pointer reads as
@@ -52,6 +57,8 @@ type Schema struct {
 // An Option is a setting that a user can give by a name.
 type Option struct {
 	Name, Help, Word, Unit, Join string
+	// Short is the letter of a flag; "" if it has none.
+	Short string
 	// Alias is another name; "" if there is none.
 	Alias string
 	// Values are suggestions or, if Closed, the only valid values.
@@ -121,7 +128,7 @@ func newOption(f field) Option {
 	tag := f.Tag
 	r := ruleOf(f)
 	s := r.schema()
-	o := Option{Name: f.name, Alias: tag.Get("alias"), Help: tag.Get("help"), Word: tag.Get("word"), Unit: tag.Get("unit"),
+	o := Option{Name: f.name, Alias: tag.Get("alias"), Short: tag.Get("short"), Help: tag.Get("help"), Word: tag.Get("word"), Unit: tag.Get("unit"),
 		Join: tag.Get("join"), Values: s.Values, Closed: s.Closed, JSON: s.Kind, rule: r}
 	if tag.Get("default") != "" {
 		o.defaults = r.text(r.must(tag.Get("default")))
@@ -219,6 +226,8 @@ func (r rule) schema() Schema {
 		return Schema{Kind: "boolean", Values: []string{"false", "true"}, Closed: true}
 	case reflect.Float64:
 		return Schema{Kind: "number", Values: values}
+	case reflect.Slice:
+		return Schema{Kind: "array"}
 	case reflect.String:
 		want := "a text"
 		if r.enum != nil {
@@ -278,10 +287,17 @@ func (r rule) parse(v reflect.Value, text string) error {
 		b, err := strconv.ParseBool(text)
 		v.SetBool(b)
 		return err
-	case reflect.Int:
-		n, err := strconv.Atoi(strings.TrimSuffix(text, ".0"))
-		v.SetInt(int64(n))
+	case reflect.Int, reflect.Int64:
+		if r.of == duration {
+			length, err := time.ParseDuration(text)
+			v.SetInt(int64(length))
+			return err
+		}
+		n, err := strconv.ParseInt(strings.TrimSuffix(text, ".0"), 10, 64)
+		v.SetInt(n)
 		return err
+	case reflect.Slice:
+		return r.parseList(v, text)
 	case reflect.Uint64:
 		n, err := strconv.ParseUint(strings.TrimSuffix(text, ".0"), 10, 64)
 		v.SetUint(n)
@@ -297,11 +313,63 @@ func (r rule) parse(v reflect.Value, text string) error {
 	panic(r.of.String() + " is no type of an option") // only a bug in the program leads here
 }
 
+var duration = reflect.TypeFor[time.Duration]()
+
+// parseList sets v, a list, to the elements of a text.
+func (r rule) parseList(v reflect.Value, text string) error {
+	v.SetLen(0)
+	if text == "" {
+		return nil
+	}
+	words, err := Split(text)
+	if err != nil {
+		return err
+	}
+	for _, word := range words {
+		element := reflect.New(r.of.Elem()).Elem()
+		err := rule{of: r.of.Elem()}.parse(element, strings.TrimSpace(word))
+		if err != nil {
+			return err
+		}
+		v.Set(reflect.Append(v, element))
+	}
+	return nil
+}
+
+// Split cuts a text at its commas. A comma inside quotes does not cut. Text
+// after a line with quotes is an error, or its words would be lost.
+func Split(text string) ([]string, error) {
+	if !strings.Contains(text, `"`) {
+		return strings.Split(text, ","), nil
+	}
+	reader := csv.NewReader(strings.NewReader(text))
+	reader.LazyQuotes = true
+	reader.TrimLeadingSpace = true
+	words, err := reader.Read()
+	rest := text[reader.InputOffset():]
+	if strings.TrimSpace(rest) != "" {
+		return nil, errors.New("more than a line")
+	}
+	return words, err
+}
+
+// Join writes words in the form that Split reads.
+func Join(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = word
+		if strings.ContainsAny(word, "\",\r\n") || strings.HasPrefix(word, "@") {
+			quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+		}
+	}
+	return strings.Join(quoted, ",")
+}
+
 // within reports whether a value is in the bounds, or among the only valid ones.
 func (r rule) within(v reflect.Value) bool {
 	x := 0.0
 	switch r.of.Kind() {
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		x = float64(v.Int())
 	case reflect.Float64:
 		x = v.Float()
@@ -326,8 +394,16 @@ func (r rule) wanted() error {
 		return errors.New("one of " + strings.Join(r.enum, ", "))
 	case reflect.Uint64:
 		return errors.New("a whole number of 0 or more, below 2^64")
-	case reflect.Int:
+	case reflect.Slice:
+		if r.of.Elem().Kind() == reflect.Int {
+			return errors.New("a list of whole numbers, such as 2,3")
+		}
+		return errors.New("a list of texts, such as red,dark blue")
+	case reflect.Int, reflect.Int64:
 		number = "a whole number"
+	}
+	if r.of == duration {
+		return errors.New("a length of time, such as 90s or 5m")
 	}
 	digits := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	switch {
@@ -356,6 +432,13 @@ func (r rule) text(v reflect.Value) string {
 		text, _ := own.MarshalText() // no MarshalText of an option fails
 		return string(text)
 	}
+	if v.Kind() == reflect.Slice {
+		var words []string
+		for i := range v.Len() {
+			words = append(words, fmt.Sprint(v.Index(i).Interface()))
+		}
+		return Join(words)
+	}
 	text := fmt.Sprint(v.Interface())
 	at := slices.IndexFunc(r.words, func(w word) bool { return w.value == text })
 	if at >= 0 {
@@ -367,9 +450,9 @@ func (r rule) text(v reflect.Value) string {
 // check returns what is wrong with a value; a zero value is the default.
 func (r rule) check(v reflect.Value) error {
 	own, ok := v.Interface().(Syntax)
-	text := fmt.Sprint(v.Interface())
+	text := r.text(v)
 	switch {
-	case v.IsZero() || slices.ContainsFunc(r.words, func(w word) bool { return w.value == text }):
+	case v.IsZero() || slices.ContainsFunc(r.words, func(w word) bool { return w.text == text }):
 		return nil
 	case ok:
 		return own.Check()
@@ -404,7 +487,7 @@ func (s *Set) Settle(to any) {
 // Check returns the error of the first option of a struct with a value that it may
 // not have. The zero value of a field is its default. Its error is an *Error.
 func (s *Set) Check(of any) error {
-	v := reflect.ValueOf(of)
+	v := reflect.Indirect(reflect.ValueOf(of))
 	for _, f := range fields(v.Type()) {
 		own := v.FieldByIndex(f.Index)
 		r := s.rule(f)
@@ -422,7 +505,7 @@ type Fact struct{ Name, Text string }
 // Facts returns the options of a struct with their texts.
 func (s *Set) Facts(of any) []Fact {
 	var facts []Fact
-	v := reflect.ValueOf(of)
+	v := reflect.Indirect(reflect.ValueOf(of))
 	for _, f := range fields(v.Type()) {
 		facts = append(facts, Fact{f.name, s.rule(f).text(v.FieldByIndex(f.Index))})
 	}

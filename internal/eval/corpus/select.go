@@ -39,8 +39,8 @@ type SelectOptions struct {
 	Sentences int `json:"sentences"`
 	// MinimumTokens and MaximumTokens bound the length of a sentence in
 	// white-space tokens; 0 means no bound.
-	MinimumTokens int  `json:"minimum_tokens,omitempty" flag:"min-tokens" help:"fewest white-space tokens of a sentence"`
-	MaximumTokens int  `json:"maximum_tokens,omitempty" flag:"max-tokens" help:"most white-space tokens of a sentence; 0 is no limit"`
+	MinimumTokens int  `json:"minimum_tokens,omitempty" option:"min-tokens" help:"fewest white-space tokens of a sentence"`
+	MaximumTokens int  `json:"maximum_tokens,omitempty" option:"max-tokens" help:"most white-space tokens of a sentence; 0 is no limit"`
 	Mask          Mask `json:"mask"`
 	// Markers says how to replace markers; "" means BertGen.
 	Markers Markers `json:"-"`

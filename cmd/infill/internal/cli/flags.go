@@ -21,6 +21,7 @@ import (
 	"infill/infill"
 	"infill/infill/batch"
 	"infill/internal/object"
+	"infill/internal/option"
 )
 
 // The types below implement pflag.Value. Their errors complete the sentence
@@ -124,50 +125,75 @@ func completeList(_ *cobra.Command, _ []string, typed string) (offers []cobra.Co
 	return offers, directive
 }
 
-// Bind defines a flag for each field of *to, a struct, with the tags flag (its
-// name) and help. The default is the field's value. Further tags are short (a
-// letter), value (the word in help for the value), and choices (a list).
+// Bind defines a flag for each field of *to, a struct, that is an option. The
+// default is the field's value.
 func Bind(cmd *cobra.Command, to any) {
-	flags := cmd.Flags()
 	v := reflect.ValueOf(to).Elem()
-	for i := range v.NumField() {
-		tag := v.Type().Field(i).Tag
-		name, short, help := tag.Get("flag"), tag.Get("short"), tag.Get("help")
-		if name == "" {
-			continue
+	for _, o := range option.Of(option.Owner{Zero: v.Interface()}).Options() {
+		help := o.Help
+		if o.Word != "" {
+			help = strings.Replace(help, o.Word, "`"+o.Word+"`", 1) // pflag expects the word in backquotes
 		}
-		word := tag.Get("value")
-		if word != "" {
-			help = strings.Replace(help, word, "`"+word+"`", 1) // pflag expects the word in backquotes
+		f := boundFlag{o, o.Field(v), new(bool)}
+		if o.Closed && o.JSON == "string" && f.Type() == "NAME" {
+			help += "; one of " + strings.Join(o.Values, ", ")
 		}
-		switch p := v.Field(i).Addr().Interface().(type) {
-		case *bool:
-			flags.BoolVarP(p, name, short, *p, help)
-		case *int:
-			flags.IntVarP(p, name, short, *p, help)
-		case *int64:
-			flags.Int64VarP(p, name, short, *p, help)
-		case *uint64:
-			flags.Uint64VarP(p, name, short, *p, help)
-		case *float64:
-			flags.Float64VarP(p, name, short, *p, help)
-		case *time.Duration:
-			flags.DurationVarP(p, name, short, *p, help)
-		case *string:
-			choices := tag.Get("choices")
-			if choices != "" {
-				AddChoice(cmd, p, name, short, strings.Split(choices, ","), help)
-				continue
-			}
-			flags.StringVarP(p, name, short, *p, help)
-		case *[]int:
-			flags.IntSliceVarP(p, name, short, *p, help)
-		case *[]string:
-			flags.StringSliceVarP(p, name, short, *p, help)
-		default:
-			panic(name + " has a type without a flag") // only a bug in the program leads here
+		flag := cmd.Flags().VarPF(f, o.Name, o.Short, help)
+		switch {
+		case o.JSON == "boolean":
+			flag.NoOptDefVal = "true"
+		case o.Closed:
+			Complete(cmd, o.Name, o.Values)
 		}
 	}
+}
+
+// boundFlag makes an option a flag that sets a field.
+type boundFlag struct {
+	option infill.Option
+	field  reflect.Value
+	used   *bool // whether the command line has the flag
+}
+
+var _ pflag.Value = boundFlag{}
+
+// Set sets the field. A list gets the values of each use of the flag.
+func (f boundFlag) Set(text string) error {
+	g, err := f.option.Given(text)
+	if err != nil {
+		return err
+	}
+	value := reflect.ValueOf(g.Value())
+	if *f.used && value.Kind() == reflect.Slice {
+		value = reflect.AppendSlice(f.field, value)
+	}
+	*f.used = true
+	f.field.Set(value)
+	return nil
+}
+
+// String returns the text of the field.
+func (f boundFlag) String() string {
+	if !f.field.IsValid() {
+		return ""
+	}
+	return f.option.Of(f.field.Interface()).Text()
+}
+
+// Type returns the word for the value in the usage text, as pflag does.
+func (f boundFlag) Type() string {
+	if f.option.Closed && f.option.JSON == "string" {
+		return choice{valid: f.option.Values}.Type()
+	}
+	switch f.field.Interface().(type) {
+	case []string:
+		return "stringSlice"
+	case []int:
+		return "intSlice"
+	case time.Duration:
+		return "duration"
+	}
+	return f.field.Kind().String()
 }
 
 // kinds says, for errors, what the values of pflag's own types are.
@@ -184,16 +210,17 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		_, option := invalid.GetFlag().Value.(optionFlag)
+		f, _ := invalid.GetFlag().Value.(optionFlag)
 		switch {
 		case invalid.GetFlag().Name == "slot" || invalid.GetFlag().Name == "pos":
 			hint = "see infill help templates"
-		case option:
+		case f.fill:
 			hint = optionsHelp
 		}
 		wrong := invalid.Unwrap()
+		_, own := invalid.GetFlag().Value.(boundFlag)
 		is := kinds[invalid.GetFlag().Value.Type()]
-		if is != "" {
+		if is != "" && !own {
 			wrong = errors.New(is)
 		}
 		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), wrong)
@@ -203,9 +230,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 const optionsHelp = "see infill help options"
 
-// optionFlag makes an option of [infill.Options] a flag, which adds to given.
+// optionFlag makes an option a flag, which adds to given.
 type optionFlag struct {
 	option  infill.Option
+	fill    bool // whether it is one of infill.Options
 	command *cobra.Command
 	given   *[]infill.Given
 	used    *bool // whether the command line has the flag
@@ -306,13 +334,22 @@ func (f optionFlag) Type() string { return cmp.Or(f.option.Word, "bool") }
 // AddOptions defines a flag for each option of a fill, or, if there are names,
 // for the options with these names. The flags add to given.
 func AddOptions(cmd *cobra.Command, given *[]infill.Given, names ...string) {
+	addOptions(cmd, infill.Options(), true, given, names)
+}
+
+// AddOptionsOf does what AddOptions does, for the options of another request.
+func AddOptionsOf(cmd *cobra.Command, set *option.Set, given *[]infill.Given, names ...string) {
+	addOptions(cmd, set.Options(), false, given, names)
+}
+
+func addOptions(cmd *cobra.Command, options []infill.Option, fill bool, given *[]infill.Given, names []string) {
 	shorthands := map[string]string{"samples": "n", "top": "k"}
-	for _, option := range infill.Options() {
+	for _, option := range options {
 		if names != nil && !slices.Contains(names, option.Name) {
 			continue
 		}
-		flag := cmd.Flags().VarPF(optionFlag{option, cmd, given, new(bool)}, option.Name, shorthands[option.Name],
-			option.Help)
+		flag := cmd.Flags().VarPF(optionFlag{option, fill, cmd, given, new(bool)}, option.Name,
+			shorthands[option.Name], option.Help)
 		if option.Word == "" {
 			flag.NoOptDefVal = "true"
 		}
@@ -333,7 +370,7 @@ func OptionUsages(cmd *cobra.Command) (options, others string) {
 	var sets [2]pflag.FlagSet
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		i := 1
-		if _, ok := f.Value.(optionFlag); ok {
+		if own, _ := f.Value.(optionFlag); own.fill {
 			i = 0
 		}
 		sets[i].SortFlags = false

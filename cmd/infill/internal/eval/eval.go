@@ -35,13 +35,13 @@ type command struct {
 	samplers   []string
 	table      table
 
-	TBC      string   `flag:"tbc" value:"FILE" help:"FILE of the Toronto Book Corpus: --corpus tbc=FILE"`
-	WT103    string   `flag:"wt103" value:"FILE" help:"FILE of WikiText-103: --corpus wt103=FILE"`
-	Models   []string `flag:"models" value:"LIST" help:"LIST of models, names or folders of bundles (default: --model)"`
-	Fraction float64  `flag:"mask-fraction" help:"share of a sentence's words to mask"`
-	Slots    int      `flag:"slots" help:"words to mask in every sentence, instead of a fraction"`
-	Out      string   `flag:"out" short:"o" value:"DIR" help:"DIR of the run (default: eval- and the preset)"`
-	Jobs     int      `flag:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
+	TBC      string   `option:"tbc" word:"FILE" help:"FILE of the Toronto Book Corpus: --corpus tbc=FILE"`
+	WT103    string   `option:"wt103" word:"FILE" help:"FILE of WikiText-103: --corpus wt103=FILE"`
+	Models   []string `option:"models" word:"LIST" help:"LIST of models, names or folders of bundles (default: --model)"`
+	Fraction float64  `option:"mask-fraction" help:"share of a sentence's words to mask"`
+	Slots    int      `option:"slots" help:"words to mask in every sentence, instead of a fraction"`
+	Out      string   `option:"out" short:"o" word:"DIR" help:"DIR of the run (default: eval- and the preset)"`
+	Jobs     int      `option:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
 	base   []infill.Given // options that all samplers share
 	config eval.Config

@@ -78,7 +78,7 @@ func (c *command) validate(args []string) error {
 	if c.trace == "-" {
 		return cli.Usagef("--trace: the states of chains go to a file, not to standard output: name it")
 	}
-	traced, chains := c.request.Method.(infill.Chains)
+	traced, chains := c.request.Chains()
 	if c.trace != "" && (!chains || len(args) != 1 || args[0] == "-") {
 		return cli.Usagef("--trace: it has the chains of one template: give one, and --sampler NAME")
 	}
@@ -233,7 +233,7 @@ const (
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d tokens to fill: the time grows with the square of their number", p.Slots())
 	rows, _ := p.Cost()
-	_, chains := p.Request.Method.(infill.Chains)
+	_, chains := p.Request.Chains()
 	if rows > 0 && !chains {
 		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), cli.Counted(rows, "model row"))
 	}

@@ -61,7 +61,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	// On a narrow terminal, the text needs the room of some numbers.
 	narrow := width > 0 && width < 60
 	chains := r.Stats.Chains != nil
-	draws := r.Method == infill.MethodDraws
+	draws := r.Drawn()
 	has := func(number func(f infill.Fill) bool) bool { return slices.ContainsFunc(r.Fills, number) }
 	shares := !chains && has(func(f infill.Fill) bool { return f.Share != nil })
 	diagnosed := !narrow && has(func(f infill.Fill) bool { return f.SplitRHat != nil })
@@ -193,7 +193,7 @@ func footer(r *infill.Result, verbose bool) []string {
 			lines = append(lines, chainsNote(s))
 		}
 		return lines
-	case r.Method == infill.MethodDraws:
+	case r.Drawn():
 		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "different fill")
 		if s.DrawsWanted > 0 {
 			draws = fmt.Sprintf("%d of %d independent draws, all that the budget covers,", s.Draws, s.DrawsWanted)

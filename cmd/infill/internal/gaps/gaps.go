@@ -15,6 +15,7 @@ import (
 	"infill/infill"
 	"infill/infill/batch"
 	"infill/internal/lines"
+	"infill/internal/option"
 	"infill/tokenize"
 )
 
@@ -22,7 +23,7 @@ import (
 type command struct {
 	streams *terminal.Streams
 	model   cli.ModelOptions
-	request infill.GapsRequest
+	given   []infill.Given
 	words   string // file with the words that become gaps, or ""
 	key     bool
 	format  string
@@ -49,25 +50,16 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 				return cli.Usagef("%s given, one text is read: put quotes around it",
 					cli.Counted(len(args), "argument"))
 			}
-			if c.request.Below == 0 {
-				return cli.Usagef("--below: 0 is not a probability above 0")
-			}
 			return c.run(cmd.Context(), args)
 		},
 		ValidArgsFunction: cli.CompleteFiles,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	r := &c.request
-	r.Below = infill.DefaultBelow
-	r.Seed = 1
-	flags.IntVar(&r.Every, "every", 0, "`N`: each N-th word is a gap")
-	cli.AddChoice(cmd, &r.Part, "pos", "", infill.PartsOfSpeech(), "part of speech of the gaps")
+	cli.AddOptionsOf(cmd, infill.GapsOptions, &c.given, "every", "pos")
 	flags.StringVar(&c.words, "words", "", "`FILE` with the words that become gaps, one a line")
-	flags.IntVar(&r.Options, "options", 0, "`N` answers to choose from at each gap, the right one among them")
-	flags.Float64Var(&r.Below, "below", r.Below, "the largest probability `P` of a wrong answer")
-	flags.BoolVar(&r.Clear, "clear", false, "leave out gaps where another word is nearly as likely as the right one")
-	flags.Uint64Var((*uint64)(&r.Seed), "seed", 1, "start of all random numbers")
+	cli.AddOptionsOf(cmd, infill.GapsOptions, &c.given, "options", "below", "clear", "seed")
+	flags.Lookup("seed").Usage += " (default 1)"
 	flags.BoolVar(&c.key, "key", false, "print the right answers, apart")
 	cli.AddChoice(cmd, &c.format, "format", "", formats, "form of the sheet")
 	c.model.Register(cmd)
@@ -76,23 +68,25 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 
 // run makes the exercise and prints it.
 func (c *command) run(ctx context.Context, args []string) (err error) {
-	c.request.Text, err = c.text(ctx, args)
+	r := infill.GapsRequest{Seed: 1}
+	option.Assign(&r, c.given)
+	r.Text, err = c.text(ctx, args)
 	if err != nil {
 		return err
 	}
 	if c.words != "" {
-		c.request.Words, err = cli.ReadWords(ctx, c.words)
+		r.Words, err = cli.ReadWords(ctx, c.words)
 		if err != nil {
 			return cli.Usagef("--words: %w", err)
 		}
-		c.request.Words = append([]string{}, c.request.Words...) // an empty file is a list, too
+		r.Words = append(infill.Words{}, r.Words...) // an empty file is a list, too
 	}
 	f, err := c.model.Open(c.streams)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	e, err := f.Gaps(ctx, c.request)
+	e, err := f.Gaps(ctx, r)
 	if err != nil {
 		return describe(err)
 	}
@@ -105,9 +99,9 @@ func (c *command) run(ctx context.Context, args []string) (err error) {
 
 // describe is cli.Describe, except that the text is no flag.
 func describe(err error) error {
-	var option *infill.OptionError
-	if errors.As(err, &option) && option.Option == "text" {
-		return cli.Usagef("%s", option.Reason)
+	var wrong *infill.OptionError
+	if errors.As(err, &wrong) && wrong.Option == "text" {
+		return cli.Usagef("%s", wrong.Reason)
 	}
 	var input *tokenize.InputError
 	if errors.As(err, &input) {

@@ -223,8 +223,8 @@ type augmentOptions struct {
 
 // NewCmdAugment returns the command infill augment.
 func NewCmdAugment(s *terminal.Streams) *cobra.Command {
-	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"},
-		Augment: batch.Augment{Variants: 4, Rate: 0.15, Context: "none"}}
+	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}}
+	o.Augment.Settle()
 	var cmd *cobra.Command
 	cmd = o.command("augment INPUT -o OUTPUT", "Make variants of the texts of a file, labels kept",
 		func() error {

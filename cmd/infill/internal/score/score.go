@@ -18,6 +18,7 @@ import (
 	"infill/infill"
 	"infill/infill/batch"
 	"infill/internal/object"
+	"infill/internal/option"
 	"infill/metrics"
 )
 
@@ -26,9 +27,9 @@ type command struct {
 	streams *terminal.Streams
 	input   cli.InputOptions
 	model   cli.ModelOptions
-	method  infill.ScoreMethod
-	context string
-	keep    []string // columns that are copied, though they have an option's name
+	given   []infill.Given
+	request infill.ScoreRequest // without a text
+	keep    []string            // columns that are copied, though they have an option's name
 	words   bool
 	base    string // one of bases
 	tokens  bool
@@ -44,7 +45,7 @@ const contextColumn = "context"
 
 // NewCmd returns the command infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	c := &command{streams: s, method: infill.WordScore, input: cli.InputOptions{Streams: s, Key: "text",
+	c := &command{streams: s, input: cli.InputOptions{Streams: s, Key: "text",
 		Reads: func(string) bool { return true }}}
 	cmd := &cobra.Command{
 		Use:   "score [TEXT... | FILE]",
@@ -55,6 +56,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 				c.input.Take(args, `infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
+			option.Assign(&c.request, c.given)
 			err := c.exclusive(cmd.Flags())
 			if err != nil {
 				return err
@@ -69,12 +71,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	cli.AddChoice(cmd, (*string)(&c.method), "method", "",
-		cli.Texts(infill.ScoreMethods()),
-		"what is masked with each token: the rest of its word, the rest of the tokenizer's word (as minicons "+
-			"does), or nothing more")
-	flags.StringVar(&c.context, contextColumn, "", "`TEXT` that stands before each text and is not scored; a column "+
-		"context gives each its own")
+	cli.AddOptionsOf(cmd, infill.ScoreOptions, &c.given, "method")
+	cli.AddOptionsOf(cmd, infill.ScoreOptions, &c.given, contextColumn)
+	flags.Lookup(contextColumn).Usage += "; a column context gives each its own"
 	flags.BoolVar(&c.words, "words", false, "a row for each word, with its surprisal")
 	c.base = bases[0]
 	cli.AddChoice(cmd, &c.base, "base", "", bases, "of the logarithm of --words: bits, nats, or bans")
@@ -295,7 +294,9 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 			}
 			r.ownContext = own
 			for _, text := range texts {
-				score, err := f.Score(ctx, infill.ScoreRequest{Text: text, Context: before, Method: c.method})
+				own := c.request
+				own.Text, own.Context = text, before
+				score, err := f.Score(ctx, own)
 				if err != nil {
 					return nil, cli.Describe(err)
 				}
@@ -317,14 +318,14 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 func (c *command) before(of object.Object) (text string, own bool, err error) {
 	value := of.Given(contextColumn)
 	if value == nil || slices.Contains(c.keep, contextColumn) { // nor is a column of texts a context
-		return c.context, false, nil
+		return c.request.Context, false, nil
 	}
 	text, err = of.Text(contextColumn)
 	if err != nil {
 		return "", false, &cli.MisfitError{Err: fmt.Errorf("%w, or copy it by --keep context", err)}
 	}
 	if strings.TrimSpace(text) == "" { // an empty cell
-		return c.context, false, nil
+		return c.request.Context, false, nil
 	}
 	return text, true, nil
 }

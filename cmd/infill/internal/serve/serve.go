@@ -28,15 +28,15 @@ type command struct {
 	limits  serve.Limits
 	token   string
 
-	Listen      string   `flag:"listen" value:"HOST:PORT" help:"HOST:PORT to listen at; port 0 takes a free one"`
-	TokenFile   string   `flag:"token-file" value:"FILE" help:"FILE with the token that requests must bring, else INFILL_TOKEN in the environment"`
-	NoAuth      bool     `flag:"no-auth" help:"let other machines ask without a token"`
-	Certificate string   `flag:"tls-cert" value:"FILE" help:"FILE of the certificate for https"`
-	Key         string   `flag:"tls-key" value:"FILE" help:"FILE of its key"`
-	Origin      string   `flag:"allow-origin" value:"ORIGIN" help:"ORIGIN whose pages may read answers, such as https://example.org"`
-	Name        string   `flag:"name" value:"NAME" help:"NAME that requests know the model by (default: its own)"`
-	Also        []string `flag:"also" value:"NAME" help:"NAME of a further model to serve; several with commas"`
-	Pipe        bool     `flag:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
+	Listen      string   `option:"listen" word:"HOST:PORT" help:"HOST:PORT to listen at; port 0 takes a free one"`
+	TokenFile   string   `option:"token-file" word:"FILE" help:"FILE with the token that requests must bring, else INFILL_TOKEN in the environment"`
+	NoAuth      bool     `option:"no-auth" help:"let other machines ask without a token"`
+	Certificate string   `option:"tls-cert" word:"FILE" help:"FILE of the certificate for https"`
+	Key         string   `option:"tls-key" word:"FILE" help:"FILE of its key"`
+	Origin      string   `option:"allow-origin" word:"ORIGIN" help:"ORIGIN whose pages may read answers, such as https://example.org"`
+	Name        string   `option:"name" word:"NAME" help:"NAME that requests know the model by (default: its own)"`
+	Also        []string `option:"also" word:"NAME" help:"NAME of a further model to serve; several with commas"`
+	Pipe        bool     `option:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
 }
 
 // NewCmd returns the command infill serve.
