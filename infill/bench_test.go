@@ -71,7 +71,8 @@ func BenchmarkFill(b *testing.B) {
 		"in the [MASK] the [MASK] were [MASK] , but the [MASK] of the [MASK] remained .",
 	} {
 		b.Run(fmt.Sprintf("slots=%d", strings.Count(template, "[MASK]")), func(b *testing.B) {
-			o, rows := infill.Request{Template: template, Method: infill.Chains{Sampler: infill.NewSampler("dmala")}}, int64(0)
+			dmala := infill.Chains{Sampler: infill.NewSampler("dmala")}
+			o, rows := infill.Request{Template: template, Method: dmala}, int64(0)
 			for b.Loop() {
 				o.Seed++
 				result, err := f.Fill(context.Background(), o, nil)

@@ -106,7 +106,7 @@ func (w *work) foreign(l *layout, ids []int) []string {
 // reads both as one word.
 func joined(l *layout, blank int) []string {
 	b := l.template.Blanks[blank]
-	left, right := beside(l, b)
+	left, right := l.template.Beside(b)
 	if !b.TouchesRight || b.Pattern != "" || right == "" { // the text on the right may begin with a digit
 		return nil
 	}
@@ -120,7 +120,7 @@ func joined(l *layout, blank int) []string {
 // words that begin so.
 func begun(l *layout, blank int) []string {
 	b := l.template.Blanks[blank]
-	left, _ := beside(l, b)
+	left, _ := l.template.Beside(b)
 	own := l.rules.blanks[blank]
 	if !b.TouchesLeft || b.TouchesRight || left == "" || own.list != nil || own.pattern != nil {
 		return nil
@@ -152,15 +152,6 @@ func small(l *layout, blank int) []string {
 	}
 	return []string{fmt.Sprintf("no word of this model has capitals, so in %s they count as small letters",
 		l.template.Text[b.Start:b.End])}
-}
-
-// beside returns the letters that stand directly before and behind a blank.
-func beside(l *layout, b tokenize.Blank) (left, right string) {
-	text := l.template.Text
-	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
-	left = text[len(strings.TrimRightFunc(text[:b.Start], letter)):b.Start]
-	right = text[b.End : len(text)-len(strings.TrimLeftFunc(text[b.End:], letter))]
-	return left, right
 }
 
 var tenth = math.Log(0.1)

@@ -69,8 +69,8 @@ func newLayout(t *tokenize.Template, r *rules) (l *layout, err error) {
 	open := slices.Repeat([]int{samplers.Open}, len(l.template.Slots))
 	for i, g := range l.groups {
 		if err == nil && !l.differ(open, append(slices.Clone(g.rivals), i)) {
-			err = constrained("blank %d and others have too few words to hold different ones: give them more, or leave "+
-				"distinct out", g.blanks[0]+1)
+			err = constrained("blank %d and others have too few words to hold different ones: give them more, or "+
+				"leave distinct out", g.blanks[0]+1)
 		}
 	}
 	return l, err

@@ -21,8 +21,8 @@ func TestWhatYouAllow(t *testing.T) {
 		list := func(name string) []string {
 			return rapid.SliceOfNDistinct(rapid.SampledFrom(words), 2, 6, rapid.ID).Draw(t, name)
 		}
-		free := Request{Template: "the [MASK%s] sat on the [MASK%s] .", Top: 100, Fit: Fit{Slots: Lists{1: list("first"),
-			2: list("second")}}}
+		free := Request{Template: "the [MASK%s] sat on the [MASK%s] .", Top: 100,
+			Fit: Fit{Slots: Lists{1: list("first"), 2: list("second")}}}
 		typed := rapid.SampledFrom([]string{"", "", ":1-3", ":2-4"}).Draw(t, "typed")
 		if typed != "" {
 			free.Fit.Slots = Lists{1: list("first")}
@@ -164,8 +164,8 @@ func TestDrawsOfABudget(t *testing.T) {
 				}
 				return ctx.Err()
 			}
-			r, err := f.Fill(ctx, Request{Template: "the [MASK] [MASK:1-2] on [MASK] .", Seed: uint64(seed), Top: 1 << 16,
-				Fit:    Fit{Fill: FillAny},
+			r, err := f.Fill(ctx, Request{Template: "the [MASK] [MASK:1-2] on [MASK] .", Seed: uint64(seed),
+				Top: 1 << 16, Fit: Fit{Fill: FillAny},
 				Method: Draws{Samples: c.wanted, Rank: RankFinal, Budget: c.budget}}, nil)
 			cancel()
 			if r == nil {
@@ -222,7 +222,8 @@ func TestDistinctTexts(t *testing.T) {
 		{"[MASK] chase [MASK] .", Lists{1: {"Dogs"}, 2: {"dogs", "cats"}}, 1},
 		{"the [MASK] saw the [MASK:1-3] .", Lists{1: {"mother-in-law", "cat"}, 2: {"mother", "cat", "dog"}}, 5},
 	} {
-		r, err := f.Fill(t.Context(), Request{Template: c.template, Top: 50, Fit: Fit{Distinct: true, Slots: c.lists}}, nil)
+		fit := Fit{Distinct: true, Slots: c.lists}
+		r, err := f.Fill(t.Context(), Request{Template: c.template, Top: 50, Fit: fit}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -54,23 +52,12 @@ func newPart(t *tokenize.Template, b tokenize.Blank, parts []string) *part {
 	for _, name := range parts {
 		p.letters += string("nvar"[slices.Index(partsOfSpeech, name)])
 	}
-	other := func(r rune) bool { return !unicode.IsLetter(r) }
+	left, right := t.Beside(b)
 	if b.TouchesLeft {
-		before := t.Text[:b.Start]
-		at := strings.LastIndexFunc(before, other)
-		if at >= 0 {
-			_, size := utf8.DecodeRuneInString(before[at:])
-			before = before[at+size:]
-		}
-		p.left = strings.ToLower(before)
+		p.left = strings.ToLower(left)
 	}
 	if b.TouchesRight {
-		after := t.Text[b.End:]
-		at := strings.IndexFunc(after, other)
-		if at >= 0 {
-			after = after[:at]
-		}
-		p.right = strings.ToLower(after)
+		p.right = strings.ToLower(right)
 	}
 	return p
 }

@@ -56,7 +56,8 @@ func TestSpeech(t *testing.T) {
 			t.Errorf("%q are two words", fill.Values[0])
 		}
 	}
-	chained := first("she saw the [MASK] [MASK] .", infill.Chains{Sampler: infill.NewSampler("gibbs")}, infill.Parts{2: {"noun"}})
+	gibbs := infill.Chains{Sampler: infill.NewSampler("gibbs")}
+	chained := first("she saw the [MASK] [MASK] .", gibbs, infill.Parts{2: {"noun"}})
 	for _, value := range values(chained, 1) {
 		if slices.Contains([]string{"was", "her", "of", "the"}, value) {
 			t.Errorf("a chain drew %q for a noun", value)
@@ -104,5 +105,18 @@ func TestListRows(t *testing.T) {
 	}
 	if rows := listed.Stats.ModelRows; rows > pattern.Stats.ModelRows {
 		t.Errorf("the list took %d rows, the pattern %d", rows, pattern.Stats.ModelRows)
+	}
+}
+
+// TestMarksBeside: an accent is part of the letter before a blank, whether the two are
+// one character or two.
+func TestMarksBeside(t *testing.T) {
+	f := open(t)
+	for _, left := range []string{"r\u00e9", "re\u0301"} {
+		_, err := f.Plan(infill.Request{Template: "the " + left + "[MASK] was here .",
+			Fit: infill.Fit{Speech: infill.Parts{0: {"noun"}}}})
+		if err == nil {
+			t.Errorf("%q goes on as an English noun", left)
+		}
 	}
 }

@@ -142,13 +142,14 @@ func (e *evaluation) read(references []Reference) error {
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return errors.New("a reference has no name: write NAME=FILE")
+		return &OptionError{"reference", "it has no name: write NAME=FILE"}
 	case name == Union || name == Self:
-		return fmt.Errorf("reference name %q is taken: it stands for %s", name,
-			map[string]string{Union: "all references together", Self: "the hypotheses themselves"}[name])
+		return &OptionError{"reference", fmt.Sprintf("the name %q is taken: it stands for %s", name,
+			map[string]string{Union: "all references together", Self: "the hypotheses themselves"}[name])}
 	case strings.ContainsAny(name, "|:+[]@/=,") ||
 		strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
-		return fmt.Errorf("reference name %q: use letters, digits, dot, hyphen and underscore", name)
+		return &OptionError{"reference",
+			fmt.Sprintf("the name %q: use letters, digits, dot, hyphen and underscore", name)}
 	}
 	return nil
 }

@@ -232,7 +232,8 @@ func TestDrawEnds(t *testing.T) {
 	}
 	never := Law{Target: target, Order: []int{0, 1},
 		Choices: pairs(target.categories, func(first, last int) bool { return false })}
-	draws, err = Draw(t.Context(), []Law{never}, 1, Streams(1, "", 2), func(rejected int) int { return 1000 - rejected })
+	room := func(rejected int) int { return 1000 - rejected }
+	draws, err = Draw(t.Context(), []Law{never}, 1, Streams(1, "", 2), room)
 	if err != nil || draws[0].Done {
 		t.Errorf("%v, %v", draws, err)
 	}

@@ -1,6 +1,7 @@
 package tokenize
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -197,8 +198,13 @@ func parseBlank(inside string) (blank notation, problem string) {
 	blank.maximum = 1
 	inside, pattern, patterned := strings.Cut(inside, "~")
 	if patterned {
-		if _, err := syntax.Parse(pattern, syntax.Perl); err != nil || pattern == "" || len(pattern) > maxPattern {
+		if pattern == "" || len(pattern) > maxPattern {
 			return blank, fmt.Sprintf("a pattern that is not a regular expression of 1 to %d bytes", maxPattern)
+		}
+		_, err := syntax.Parse(pattern, syntax.Perl)
+		var wrong *syntax.Error
+		if errors.As(err, &wrong) {
+			return blank, fmt.Sprintf("a pattern that is no regular expression (%s)", wrong.Code)
 		}
 		blank.pattern = pattern
 	}

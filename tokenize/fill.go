@@ -78,7 +78,8 @@ func (tpl *Template) Fill(ids []int) Filled {
 		if typed > 0 { // nothing typed in an open blank ends a sentence
 			before = tpl.source.tokenizer.Token(tpl.source.tokenizer.mask) + before[typed:]
 		}
-		fill := tpl.spell(i, ids, filling{fill: tpl.source.tokenizer.join(tokens), text: before, joins: joins, from: left})
+		joined := tpl.source.tokenizer.join(tokens)
+		fill := tpl.spell(i, ids, filling{fill: joined, text: before, joins: joins, from: left})
 		left = from
 		filled.Spans[i][0] = text.Len()
 		text.WriteString(fill)

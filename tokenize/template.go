@@ -355,6 +355,15 @@ func (d *draft) spaceRead(i int) bool {
 	return unicode.IsSpace(before) && d.encoding.Offsets[d.masks[i]-1][1] == start
 }
 
+// Beside returns the letters, with their marks, that stand directly before and behind a
+// blank.
+func (tpl *Template) Beside(b Blank) (left, right string) {
+	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
+	left = tpl.Text[len(strings.TrimRightFunc(tpl.Text[:b.Start], letter)):b.Start]
+	right = tpl.Text[b.End : len(tpl.Text)-len(strings.TrimLeftFunc(tpl.Text[b.End:], letter))]
+	return left, right
+}
+
 // hear notes capitals and the word "i" in the user's own text. The capitals of
 // [UNK] are not the user's.
 func (d *draft) hear(text string) {

@@ -99,6 +99,7 @@ func scripts(t *testing.T, names ...string) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"alter":   alter,
 			"compare": compare,
+			"exits":   exits,
 		},
 	})
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -86,8 +88,17 @@ func TestAugment(t *testing.T) { scripts(t, "augment") }
 
 func TestStrangers(t *testing.T) { scripts(t, "strangers") }
 
-func TestLines(t *testing.T) { scripts(t, "lines", "tables") }
+func TestLines(t *testing.T) { scripts(t, "lines", "tables", "files") }
 
 func TestScoreScripts(t *testing.T) { scripts(t, "score", "gaps") }
 
 func TestSetupScripts(t *testing.T) { scripts(t, "library") }
+
+// exits runs a command that ends with an exit code, as in "exits 2 infill run".
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if neg || !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
+		ts.Fatalf("%q ends with %v, want exit code %s", args[1:], err, args[0])
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -63,6 +64,10 @@ type Reader struct {
 	// without an end would read the whole file.
 	limit *io.LimitedReader
 	names []string // names of a table's columns
+	// quoted says that the header of TSV has all names in quotes, as R writes it: then
+	// every cell in quotes stands in them, with \" or "" for a quote.
+	quoted   bool
+	unquoted *strings.Replacer // of a cell in quotes
 
 	of   File // zero for a stream, and body is then nil
 	body io.Closer
@@ -75,7 +80,7 @@ const byteOrderMark = "\ufeff"
 // NewReader returns a Reader of plain text or JSON lines. For a table,
 // openInput also reads the header.
 func NewReader(r io.Reader, form Form, column string) *Reader {
-	s := &Reader{form: form, column: column}
+	s := &Reader{form: form, column: column, unquoted: strings.NewReplacer(`""`, `"`)}
 	if form != formCSV {
 		s.lines = bufio.NewScanner(r)
 		s.lines.Buffer(nil, maxLine)
@@ -96,11 +101,14 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	s.table = csv.NewReader(lines.NewCSV(b))
 	s.table.FieldsPerRecord = -1
 	head, _, _ := strings.Cut(string(start), "\n")
+	head = inQuotes.ReplaceAllString(head, "")
 	if !strings.Contains(head, ",") && strings.Contains(head, ";") {
 		s.table.Comma = ';' // spreadsheets write ; in countries whose numbers have a comma
 	}
 	return s
 }
+
+var inQuotes = regexp.MustCompile(`"[^"]*"`)
 
 // Next returns the next record, or io.EOF after the last.
 func (s *Reader) Next() (Record, error) {
@@ -174,7 +182,7 @@ func (s *Reader) scan() bool { return s.lines.Scan() && (s.ended || s.lines.Err(
 // If no following lines complete the record, the quote is an ordinary character
 // of the first line. cr reports whether a CR stands in a cell without quotes.
 func (s *Reader) tsv(line string) (cells []string, cr bool, err error) {
-	cells, open, cr := cutTSV(withoutCR(line))
+	cells, open, cr := s.cut(withoutCR(line))
 	literal := cells
 	literalCR := cr
 	for n := 1; open && n < 1000; n++ { // a cell has at most 1000 lines
@@ -188,7 +196,7 @@ func (s *Reader) tsv(line string) (cells []string, cr bool, err error) {
 		if !strings.Contains(s.ahead[n-1], `"`) {
 			continue
 		}
-		cells, open, cr = cutTSV(withoutCR(line + "\n" + strings.Join(s.ahead[:n], "\n")))
+		cells, open, cr = s.cut(withoutCR(line + "\n" + strings.Join(s.ahead[:n], "\n")))
 		if !open && len(cells) == len(s.names) {
 			s.ahead = s.ahead[n:]
 			s.more = n
@@ -205,26 +213,34 @@ func (s *Reader) tsv(line string) (cells []string, cr bool, err error) {
 // withoutCR returns a line without the CR at its end.
 func withoutCR(line string) string { return strings.TrimSuffix(line, "\r") }
 
-// cutTSV cuts a text at tabs. A cell stands in quotes only if it holds tabs,
-// line breaks or quotes; its inner quotes are then doubled. All other quotes
-// are ordinary characters. open reports whether a cell begins with a quote that
+// cut cuts a text of TSV at tabs. A cell stands in quotes only if it holds tabs,
+// line breaks or quotes, or if the names of the header do; its inner quotes are then
+// doubled. All other quotes are ordinary characters. open reports whether a cell begins with a quote that
 // does not end, and cr whether a cell without quotes has a CR. cells is nil if a
 // cell without quotes has several lines.
-func cutTSV(text string) (cells []string, open, cr bool) {
+func (s *Reader) cut(text string) (cells []string, open, cr bool) {
 	for {
 		end := 1
-		for end < len(text) && (text[end] != '"' || strings.HasPrefix(text[end:], `""`)) {
-			end += 1 + strings.Count(text[end:end+1], `"`)
+		for end < len(text) {
+			double := strings.HasPrefix(text[end:], `""`) || s.quoted && strings.HasPrefix(text[end:], `\"`)
+			if text[end] == '"' && !double {
+				break
+			}
+			end++
+			if double {
+				end++
+			}
 		}
 		quoted := strings.HasPrefix(text, `"`)
 		cell, rest, more := strings.Cut(text, "\t")
 		switch {
 		case quoted && end >= len(text):
 			open = true
-		case quoted && (end+1 == len(text) || text[end+1] == '\t') && strings.ContainsAny(text[1:end], "\t\n\r\""):
+		case quoted && (end+1 == len(text) || text[end+1] == '\t') &&
+			(s.quoted || strings.ContainsAny(text[1:end], "\t\n\r\"")):
 			more = end+1 < len(text)
 			rest = text[min(end+2, len(text)):]
-			cell = strings.ReplaceAll(text[1:end], `""`, `"`)
+			cell = s.unquoted.Replace(text[1:end])
 		case strings.Contains(cell, "\n"):
 			return nil, false, false
 		case strings.Contains(cell, "\r"):
@@ -293,7 +309,7 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 	}
 	file, err := regular.Open(f.Path) // no pipe, because a resumed run reads its input again
 	if err != nil {
-		return nil, err
+		return nil, &InputError{err}
 	}
 	body, err := f.unpack(file, to)
 	if err != nil {
@@ -307,7 +323,7 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 	}
 	err = s.readHeader()
 	if err != nil {
-		return nil, errors.Join(err, body.Close())
+		return nil, &InputError{errors.Join(err, body.Close())}
 	}
 	err = s.has(column)
 	if err != nil {
@@ -315,6 +331,17 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 	}
 	return s, nil
 }
+
+// An InputError is the error of an input that cannot be read at all: a file that is not
+// there, or a table whose columns have no names of their own.
+type InputError struct{ err error }
+
+var _ error = (*InputError)(nil)
+
+func (e *InputError) Error() string { return e.err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *InputError) Unwrap() error { return e.err }
 
 // readHeader reads the names of a table's columns.
 func (s *Reader) readHeader() error {
@@ -329,6 +356,14 @@ func (s *Reader) readHeader() error {
 		return fmt.Errorf("%s: line %d: %w", s.of.Path, r.Line, lines.ErrCarriageReturn)
 	}
 	s.number = 0
+	bare := func(name string) bool { return len(name) < 2 || name[0] != '"' || name[len(name)-1] != '"' }
+	if s.form == formTSV && !slices.ContainsFunc(r.cells, bare) {
+		s.quoted = true
+		s.unquoted = strings.NewReplacer(`""`, `"`, `\"`, `"`)
+		for i, name := range r.cells {
+			r.cells[i] = s.unquoted.Replace(name[1 : len(name)-1])
+		}
+	}
 	s.names = r.cells
 	seen := map[string]bool{}
 	for _, name := range s.names {

@@ -152,8 +152,7 @@ func tableLine(form Form, cells []string) []byte {
 		return b.Bytes()
 	}
 	for i, cell := range cells {
-		read, open, cr := cutTSV(cell)
-		if open || !slices.Equal(read, []string{cell}) || cr {
+		if strings.ContainsAny(cell, "\"\t\r\n") { // readers of other programs take quotes so
 			cells[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
 		}
 	}

@@ -26,7 +26,8 @@ func readGaps(v object.Value) (*gapsRequest, error) {
 // Schema implements huma.SchemaProvider.
 func (gapsRequest) Schema(huma.Registry) *huma.Schema {
 	return bodySchema(infill.GapsOptions, map[string]*huma.Schema{"model": modelKey(),
-		"text": {Type: huma.TypeString, Description: "A text. Without every, pos and words its gaps stand in brackets."},
+		"text": {Type: huma.TypeString,
+			Description: "A text. Without every, pos and words its gaps stand in brackets."},
 	}, "text")
 }
 

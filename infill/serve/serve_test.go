@@ -252,7 +252,7 @@ func TestLongTexts(t *testing.T) {
 	} {
 		answer, text := post(t, url+path, body, "Content-Type", "application/json")
 		said := strings.Join(answer.Header.Values("Warning"), "\n") + text
-		if answer.StatusCode != 200 || !strings.Contains(said, "of the text's 54 tokens the model sees the 32 around ") {
+		if answer.StatusCode != 200 || !strings.Contains(said, "of the text's 54 tokens the model sees the 32 around") {
 			t.Errorf("%s: %d %.200s, headers %q", path, answer.StatusCode, text, answer.Header)
 		}
 	}
@@ -292,8 +292,9 @@ func TestSequences(t *testing.T) {
 	url := start(t, func(o *serve.Options) { o.Models["roberta"] = roberta })
 	for _, path := range []string{"/", "/models/roberta"} {
 		for text, beside := range map[string][]string{
-			"My name is <mask>, she said [MASK] .": {"My name is ", ", she said [MASK] .", "My name is <mask>, she said ", " ."},
-			"A ___ (very [MASK:2]) one":            {"A ", " (very [MASK:2]) one", "A ___ (very", " one", "A ___ (very", " one"},
+			"My name is <mask>, she said [MASK] .": {"My name is ", ", she said [MASK] .",
+				"My name is <mask>, she said ", " ."},
+			"A ___ (very [MASK:2]) one": {"A ", " (very [MASK:2]) one", "A ___ (very", " one", "A ___ (very", " one"},
 		} {
 			_, answer := ask(t, url+path, `{"inputs": "`+text+`", "parameters": {"top_k": 50}}`)
 			for slot, values := range decode[[][]serve.Candidate](t, answer) {

@@ -390,13 +390,15 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs, dmala", []variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
 		{"dmala:paper,gwg", []variant{
 			{"dmala:paper", with("dmala", func(s *infill.Chains) {
-				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = infill.None, infill.None, "sqrt", "full", 0.2
+				s.Candidates, s.WarmUp = infill.None, infill.None
+				s.Balance, s.Gradient, s.StepSize = "sqrt", "full", 0.2
 			})},
 			{"gwg", with("gwg", none)},
 		}, ""},
 		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []variant{
 			{"big", with("dmala", func(s *infill.Chains) {
-				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = infill.None, infill.None, "sqrt", "full", 0.4
+				s.Candidates, s.WarmUp = infill.None, infill.None
+				s.Balance, s.Gradient, s.StepSize = "sqrt", "full", 0.4
 			})},
 			{"dmala:candidates=50,steps=9,warm-up=3",
 				with("dmala", func(s *infill.Chains) {

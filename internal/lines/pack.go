@@ -59,6 +59,10 @@ func (u unpacked) broken(err error) error {
 	if errors.Is(err, io.EOF) { // an empty file
 		err = io.ErrUnexpectedEOF
 	}
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return errors.New("the file needs more memory than a reader of zstd gives by default: it was packed with " +
+			"--long=31 or the like; unpack it (zstd -d --long=31), or pack it again without")
+	}
 	return fmt.Errorf("the file is no %s, as its name says, or is cut off or damaged (%w): rename it, or get it again",
 		u.kind, err)
 }

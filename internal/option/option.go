@@ -128,8 +128,8 @@ func newOption(f field) Option {
 	tag := f.Tag
 	r := ruleOf(f)
 	s := r.schema()
-	o := Option{Name: f.name, Alias: tag.Get("alias"), Short: tag.Get("short"), Help: tag.Get("help"), Word: tag.Get("word"), Unit: tag.Get("unit"),
-		Join: tag.Get("join"), Values: s.Values, Closed: s.Closed, JSON: s.Kind, rule: r}
+	o := Option{Name: f.name, Alias: tag.Get("alias"), Short: tag.Get("short"), Help: tag.Get("help"),
+		Word: tag.Get("word"), Unit: tag.Get("unit"), Join: tag.Get("join"), Values: s.Values, Closed: s.Closed, JSON: s.Kind, rule: r}
 	if tag.Get("default") != "" {
 		o.defaults = r.text(r.must(tag.Get("default")))
 	}

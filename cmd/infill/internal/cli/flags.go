@@ -208,6 +208,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() {
 		hint = optionsHelp // the help of the root command has no flags
 	}
+	if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
+		hint += "; put -- before a text that begins with a dash"
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		f, _ := invalid.GetFlag().Value.(optionFlag)
@@ -271,12 +274,27 @@ func (f optionFlag) Set(text string) error {
 // takesFiles reports whether the words of an option may come from a file.
 func takesFiles(o infill.Option) bool { return o.Name == "slot" || o.Name == "ban" }
 
-var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
+// fileInList is an @FILE in a list of words: a name in quotes, or one up to the next
+// comma or the number of the next list.
+var fileInList = regexp.MustCompile(`(^|[=,])@(?:"([^"]+)"|([^,"]+))`)
+
+// nextList is the number of the next list behind a name.
+var nextList = regexp.MustCompile(`\s+\d+\s*=`)
 
 // withFiles replaces each @FILE in a list of words by the lines of that file.
 func withFiles(ctx context.Context, list string) (text string, err error) {
+	next := nextList.FindStringIndex(list)
+	if next != nil {
+		first, err := withFiles(ctx, list[:next[0]])
+		if err != nil {
+			return "", err
+		}
+		rest, err := withFiles(ctx, strings.TrimLeft(list[next[0]:], " \t\n"))
+		return first + " " + rest, err
+	}
 	text = fileInList.ReplaceAllStringFunc(list, func(found string) string {
 		before, name, _ := strings.Cut(found, "@")
+		name = strings.Trim(strings.TrimSpace(name), `"`)
 		words, wrong := ReadWords(ctx, name)
 		if wrong != nil {
 			err = fmt.Errorf("a list of words: %w", wrong)
@@ -415,6 +433,28 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// List is a flag with a list of texts: commas part them, but inside quotes. Each use of
+// the flag adds to it.
+type List []string
+
+var _ pflag.Value = (*List)(nil)
+
+// Set adds the texts.
+func (l *List) Set(text string) error {
+	words, err := option.Split(text)
+	if err != nil {
+		return errors.New("a list of texts, such as red,dark blue")
+	}
+	*l = append(*l, words...)
+	return nil
+}
+
+// String returns the texts.
+func (l *List) String() string { return option.Join(*l) }
+
+// Type returns the word for the value in the usage text.
+func (l *List) Type() string { return "strings" }
 
 // Corpus is a text that the command line names as NAME=FILE.
 type Corpus struct{ Name, File string }

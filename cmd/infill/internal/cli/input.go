@@ -84,6 +84,23 @@ func (o *InputOptions) Take(args []string, hint string) error {
 	return nil
 }
 
+// Lines returns all lines of standard input.
+func (o *InputOptions) Lines(ctx context.Context) (list []Entry, err error) {
+	own := *o
+	own.Texts = nil
+	next := own.entries(ctx)
+	for {
+		e, err := next()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+}
+
 // entries returns a function that returns all arguments, or, without any, the
 // lines of standard input; then io.EOF.
 func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {

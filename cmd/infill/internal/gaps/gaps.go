@@ -50,7 +50,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 				return cli.Usagef("%s given, one text is read: put quotes around it",
 					cli.Counted(len(args), "argument"))
 			}
-			return c.run(cmd.Context(), args)
+			return c.run(cmd.Context(), args, cmd.ArgsLenAtDash() == 0)
 		},
 		ValidArgsFunction: cli.CompleteFiles,
 	}
@@ -66,11 +66,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// run makes the exercise and prints it.
-func (c *command) run(ctx context.Context, args []string) (err error) {
+// run makes the exercise and prints it. text says that no argument is a file.
+func (c *command) run(ctx context.Context, args []string, text bool) (err error) {
 	r := infill.GapsRequest{Seed: 1}
 	option.Assign(&r, c.given)
-	r.Text, err = c.text(ctx, args)
+	r.Text, err = c.text(ctx, args, text)
 	if err != nil {
 		return err
 	}
@@ -112,13 +112,14 @@ func describe(err error) error {
 
 // text returns the text of the argument, of the file that it names, or of
 // standard input.
-func (c *command) text(ctx context.Context, args []string) (string, error) {
+func (c *command) text(ctx context.Context, args []string, text bool) (string, error) {
 	if len(args) == 1 && args[0] != "-" {
-		if strings.ContainsAny(args[0], " \t\n") || !batch.IsFile(args[0]) {
-			return args[0], nil
+		file, err := cli.IsFile(args[0], text)
+		if err != nil || !file {
+			return args[0], err
 		}
-		form, _ := batch.FormOf(args[0]) // IsFile says that there is one
-		if form != "text" {
+		form, err := batch.FormOf(args[0])
+		if err == nil && form != "text" {
 			return "", cli.Usagef("%s: a plain text is read: save it as .txt", args[0])
 		}
 		content, err := cli.ReadText(ctx, args[0])

@@ -21,7 +21,6 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
-	"infill/internal/eval/corpus"
 	"infill/internal/object"
 	"infill/metrics"
 )
@@ -115,7 +114,7 @@ func (c *command) run(ctx context.Context) error {
 	}
 	report, err := metrics.Evaluate(ctx, in.text, in.references, c.options)
 	if err != nil {
-		return err
+		return cli.Describe(err)
 	}
 	of := map[string]string{} // the scores to which each message applies
 	for _, w := range report.Warnings {
@@ -149,19 +148,11 @@ func (c *command) readAll() (in texts, err error) {
 		return in, err
 	}
 	for _, r := range c.references.List {
-		file, err := c.open("reference "+r.Name, r.File)
+		read, err := c.readSentences("reference "+r.Name, r.File)
 		if err != nil {
 			return in, err
 		}
-		read, err := corpus.Read(r.Name, nameOf(r.File), file)
-		file.Close()
-		if err != nil {
-			return in, &cli.UsageError{Err: err}
-		}
-		for _, line := range read.LeftOut() {
-			cli.Warn(c.streams, c.quiet, "reference %s (%s): %s", r.Name, nameOf(r.File), line)
-		}
-		in.references = append(in.references, metrics.Reference{Name: r.Name, Sentences: read.Raw()})
+		in.references = append(in.references, metrics.Reference{Name: r.Name, Sentences: read.Sentences})
 	}
 	return in, nil
 }
@@ -169,7 +160,7 @@ func (c *command) readAll() (in texts, err error) {
 // read reads the text to measure: results that infill printed, or one sentence a line.
 func (c *command) read() (h metrics.Hypotheses, err error) {
 	if !printed(c.file) {
-		return c.readSentences()
+		return c.readSentences("text", c.file)
 	}
 	in, err := batch.Open(c.file)
 	if err != nil {
@@ -178,7 +169,7 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 	defer in.Close()
 	h, err = readResults(in)
 	if errors.Is(err, errRows) && batch.IsFile(c.file) {
-		return c.readSentences()
+		return c.readSentences("text", c.file)
 	}
 	if err != nil {
 		return h, &cli.UsageError{Err: cli.Usagef("text (%s): %w", nameOf(c.file), err),
@@ -188,14 +179,14 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 }
 
 // readSentences reads one sentence from each line, or from each record of a file
-// in another form.
-func (c *command) readSentences() (h metrics.Hypotheses, err error) {
-	in, err := c.open("text", c.file)
+// in another form. what names the text in errors.
+func (c *command) readSentences(what, file string) (h metrics.Hypotheses, err error) {
+	in, err := c.open(what, file)
 	if err != nil {
 		return h, err
 	}
 	defer in.Close()
-	wrong := func(err error) error { return cli.Usagef("text (%s): %w", nameOf(c.file), err) }
+	wrong := func(err error) error { return cli.Usagef("%s (%s): %w", what, nameOf(file), err) }
 	blank := 0
 	for lines := batch.NewReader(in, "text", "text"); ; {
 		line, err := lines.Next()
@@ -222,7 +213,7 @@ func (c *command) readSentences() (h metrics.Hypotheses, err error) {
 		return h, wrong(errors.New("no sentence: the text is empty"))
 	}
 	if blank > 0 {
-		cli.Warn(c.streams, c.quiet, "text (%s): %s left out", nameOf(c.file), cli.Counted(blank, "blank line"))
+		cli.Warn(c.streams, c.quiet, "%s (%s): %s left out", what, nameOf(file), cli.Counted(blank, "blank line"))
 	}
 	return h, nil
 }

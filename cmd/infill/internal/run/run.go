@@ -123,10 +123,11 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 // right exit code.
 func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary, err error) error {
 	var changed *journal.ChangedError
+	var input *batch.InputError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &changed):
+	case errors.As(err, &changed), errors.As(err, &input):
 		return &cli.UsageError{Err: err}
 	case err != nil:
 		return cli.Describe(err)
@@ -208,7 +209,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		func(f *infill.Filler) {
 			o.job.Work = &batch.Fill{Filler: f, Given: o.given, Key: o.column, Keep: o.keep}
 		})
-	cmd.Flags().StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns to copy, though they have an option's name")
+	cmd.Flags().Var((*cli.List)(&o.keep), "keep", "`LIST` of columns to copy, though they have an option's name")
 	cli.AddOptions(cmd, &o.given)
 	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
 	cmd.AddCommand(newCmdMerge(s))

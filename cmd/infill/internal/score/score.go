@@ -61,7 +61,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = c.readFiles()
+			err = c.readFiles(cmd.Context(), cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
@@ -83,10 +83,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"by the sum, or by the pseudo-perplexity, which is per token")
 	flags.BoolVar(&c.pairs, "pairs", false,
 		"each line has the better text, a tab, and the other text: say which is likelier")
-	flags.StringSliceVar(&c.columns, "column", nil,
-		"`NAME` of a file's column of texts (default text); with --pairs NAME,NAME, the better text and the other "+
-			"(default first,second)")
-	flags.StringSliceVar(&c.keep, "keep", nil, "`LIST` of columns to copy, though they have an option's name")
+	flags.Var((*cli.List)(&c.columns), "column", "`NAME` of a file's column of texts (default text); with --pairs NAME,NAME, the better text and the other "+
+		"(default first,second)")
+	flags.Var((*cli.List)(&c.keep), "keep", "`LIST` of columns to copy, though they have an option's name")
 	c.input.Register(cmd)
 	c.model.Register(cmd)
 	return cmd
@@ -105,8 +104,10 @@ func (c *command) exclusive(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// readFiles replaces each argument that names a file by the records of the file.
-func (c *command) readFiles() error {
+// readFiles replaces each argument that names a file by the records of the file, and a
+// dash by the lines of standard input. From argument dash on all are texts, if it is
+// not below 0.
+func (c *command) readFiles(ctx context.Context, dash int) error {
 	names := []string{"text"}
 	wanted := "one name"
 	if c.pairs {
@@ -120,8 +121,21 @@ func (c *command) readFiles() error {
 		return cli.Usagef("--column: %q is not %s", strings.Join(c.columns, ","), wanted)
 	}
 	var entries []cli.Entry
-	for _, argument := range c.input.Texts {
-		if strings.ContainsAny(argument.Text, " \t") || !batch.IsFile(argument.Text) {
+	for i, argument := range c.input.Texts {
+		after := dash >= 0 && i >= dash
+		if argument.Text == "-" && !after {
+			lines, err := c.input.Lines(ctx)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, lines...)
+			continue
+		}
+		file, err := cli.IsFile(argument.Text, after)
+		if err != nil {
+			return err
+		}
+		if !file {
 			entries = append(entries, argument)
 			continue
 		}

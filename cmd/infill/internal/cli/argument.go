@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"infill/infill/batch"
+)
+
+// IsFile is the one rule that tells whether an argument is a file or a text. An
+// argument that names a file that exists is the file, whatever is in its name. One that
+// looks like a path of a form that the program reads, and names no file, is an error. After
+// -- nothing is a file.
+func IsFile(argument string, afterDash bool) (file bool, err error) {
+	if afterDash || argument == "" {
+		return false, nil
+	}
+	info, err := os.Stat(argument)
+	if err == nil && !info.IsDir() {
+		return true, nil
+	}
+	form, failed := batch.FormOf(argument)
+	if failed != nil {
+		return false, nil
+	}
+	// A sentence may end in the name of a text file, and in no other.
+	sentence := strings.ContainsAny(argument, " \t\n") && !strings.ContainsAny(argument, `/\`)
+	if sentence && form == "text" || strings.ContainsAny(argument, "\n") {
+		return false, nil
+	}
+	return false, &UsageError{fmt.Errorf("there is no file %s", Quoted(argument)),
+		"put -- before a text that looks like a path: infill score -- " + Quoted(argument)}
+}
+
+// Quoted returns a path so that it can be pasted into a shell.
+func Quoted(path string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-/:=+@,%~", r)
+	}
+	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	if strings.ContainsAny(path, "'\n") {
+		return strconv.Quote(path)
+	}
+	return "'" + path + "'"
+}
