@@ -3,6 +3,7 @@ package infill
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,6 +23,7 @@ func (w *work) warnings(r *Result) []string {
 	for blank := range l.template.Blanks {
 		warnings = append(warnings, joined(l, blank)...)
 		warnings = append(warnings, begun(l, blank)...)
+		warnings = append(warnings, small(l, blank)...)
 		warnings = append(warnings, w.rather(l, blank)...)
 	}
 	s := r.Stats.Chains
@@ -130,6 +132,26 @@ func begun(l *layout, blank int) []string {
 	typed := l.template.Text[b.Start:b.End]
 	return []string{fmt.Sprintf("%q takes only pieces that go on with %q: [MASK~%s.*] takes the words that the "+
 		"vocabulary has as one piece (%d)", left+typed, left, left, whole)}
+}
+
+// small warns of a pattern that a word of a model without capitals matches only
+// because capitals do not count. At the start of a sentence the fill gets its
+// capital, and in a list capitals are the user's.
+func small(l *layout, blank int) []string {
+	b := l.template.Blanks[blank]
+	v := l.rules.vocabulary
+	if b.Pattern == "" || v.tokenizer.Cased() || !strings.ContainsFunc(b.Pattern, unicode.IsUpper) ||
+		l.rules.blanks[blank].list != nil || tokenize.StartsSentence(l.template.Text[:b.Start]) {
+		return nil
+	}
+	exact, err := regexp.Compile(anchored(b.Pattern))
+	if err != nil || slices.ContainsFunc(v.fillable, func(id int) bool {
+		return exact.MatchString(v.tokenizer.Piece(id))
+	}) {
+		return nil
+	}
+	return []string{fmt.Sprintf("no word of this model has capitals, so in %s they count as small letters",
+		l.template.Text[b.Start:b.End])}
 }
 
 var tenth = math.Log(0.1)

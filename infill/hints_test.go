@@ -99,6 +99,61 @@ func TestBesideBlanks(t *testing.T) {
 	}
 }
 
+// TestSmallLetters: a warning says that a pattern's capitals count as small
+// letters, where only that lets a word match it.
+func TestSmallLetters(t *testing.T) {
+	f, _ := newFake(t)
+	const said = " they count as small letters"
+	for _, test := range []struct {
+		template string
+		o        asked
+		want     string
+	}{
+		{"the [MASK~[A-Z][a-z]+] sat", asked{}, "no word of this model has capitals, so in [MASK~[A-Z][a-z]+]" + said},
+		{"the [MASK~Cat] sat", asked{}, "in [MASK~Cat]" + said},
+		{"the [MASK~Cat|dog] sat", asked{}, ""},
+		{"the [MASK~\\S+] sat", asked{}, ""},
+		{"the [MASK~\\p{Lu}.*] sat", asked{}, "in [MASK~\\p{Lu}.*]" + said},
+		{"the [MASK~(?i)CAT] sat", asked{}, ""},
+		{"the [MASK~c.t] sat", asked{}, ""},
+		{"[MASK~[A-Z][a-z]+] sat", asked{}, ""},
+		{"the cat sat. [MASK~[A-Z][a-z]+] sat", asked{}, ""},
+		{"the [MASK~[A-Z][a-z]+] sat", asked{Slots: Lists{1: {"Cat", "Dog"}}}, ""},
+	} {
+		test.o.Top = 1
+		got := strings.Join(slices.DeleteFunc(fill(t, f, test.template, test.o).Warnings,
+			func(w string) bool { return !strings.Contains(w, "capitals") }), "\n")
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.template, got, test.want)
+		}
+	}
+}
+
+// TestOneListedWord: a list of one word of several pieces gets a warning, unless
+// the blank has a length.
+func TestOneListedWord(t *testing.T) {
+	f, _ := newFake(t)
+	const said = `"unseen" has 2 pieces in blank 1: its probability does not compare with that of a word of one piece`
+	for _, test := range []struct {
+		template string
+		list     []string
+		want     string
+	}{
+		{"the [MASK] sat", []string{"unseen"}, said},
+		{"the [MASK:2] sat", []string{"unseen"}, ""},
+		{"the [MASK:1-2] sat", []string{"unseen"}, ""},
+		{"the [MASK] sat", []string{"unseen", "cat"}, ""},
+		{"the [MASK] sat", []string{"cat"}, ""},
+	} {
+		o := asked{Top: 1, Slots: Lists{1: test.list}}
+		got := strings.Join(slices.DeleteFunc(fill(t, f, test.template, o).Warnings,
+			func(w string) bool { return !strings.Contains(w, "compare") }), "\n")
+		if got != test.want {
+			t.Errorf("%s of %q: %q, want %q", test.template, test.list, got, test.want)
+		}
+	}
+}
+
 // TestStuckWarmUp: chains of which all steps are warm-up are not told that no
 // slot changed after it.
 func TestStuckWarmUp(t *testing.T) {

@@ -6,12 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// A module of somebody else imports this one as the README says: the program
-// there builds, and with it every package that is public.
+// A module of somebody else imports this one as the README says, step by step:
+// the program there builds, and with it every package that is public.
 func TestOutsideModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -40,10 +41,11 @@ func TestOutsideModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, program, found := strings.Cut(string(readme), "```go\n")
-	program, _, closed := strings.Cut(program, "```\n")
-	if !found || !closed || !strings.HasPrefix(program, "package main\n") {
-		t.Fatal("the README has no program")
+	_, section, found := strings.Cut(string(readme), "\n## As a library\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	steps := regexp.MustCompile("(?s)```(go|)\n(.*?)```\n").FindAllStringSubmatch(section, -1)
+	if !found || len(steps) != 3 {
+		t.Fatalf("the README has %d steps, want commands, a program, and commands", len(steps))
 	}
 	var public strings.Builder
 	public.WriteString("package main\n")
@@ -65,23 +67,52 @@ func TestOutsideModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"main.go": program, "public.go": public.String(),
-		"go.sum": string(sums)} {
+	write := func(name, content string) {
+		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	run(dir, "mod", "init", "example.org/outside")
-	run(dir, "mod", "edit", "-require", module+"@v0.0.0", "-replace", module+"="+root)
-	// What go mod tidy would add, which may fetch: this module's own requirements.
-	var needs struct {
-		Require []struct{ Path, Version string }
+	write("go.sum", string(sums))
+	// go mod tidy may fetch. This does the same from what is here: it drops what
+	// no program imports, and adds this module's own requirements.
+	tidy := func() {
+		t.Helper()
+		if _, err := os.Stat(filepath.Join(dir, "main.go")); err != nil {
+			t.Fatal("go mod tidy comes before the program that imports the module, and drops it")
+		}
+		var needs struct {
+			Require []struct{ Path, Version string }
+		}
+		if err := json.Unmarshal([]byte(run(root, "mod", "edit", "-json")), &needs); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range needs.Require {
+			run(dir, "mod", "edit", "-require", r.Path+"@"+r.Version)
+		}
 	}
-	if err := json.Unmarshal([]byte(run(root, "mod", "edit", "-json")), &needs); err != nil {
-		t.Fatal(err)
+	ran := false
+	for _, step := range steps {
+		if step[1] == "go" {
+			write("main.go", step[2])
+			continue
+		}
+		for command := range strings.Lines(step[2]) {
+			command = strings.TrimSpace(strings.ReplaceAll(command, module+"=../infill", module+"="+root))
+			switch command {
+			case "go mod tidy":
+				tidy()
+			case "go run .":
+				ran = true
+				run(dir, "build", "-o", filepath.Join(dir, "outside"), ".")
+			default:
+				run(dir, strings.Fields(command)[1:]...)
+			}
+		}
 	}
-	for _, r := range needs.Require {
-		run(dir, "mod", "edit", "-require", r.Path+"@"+r.Version)
+	if !ran {
+		t.Error("the README does not run the program")
 	}
+	write("public.go", public.String())
 	run(dir, "build", "-o", filepath.Join(dir, "outside"), ".")
 }

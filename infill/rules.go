@@ -54,12 +54,12 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		if b.Pattern == "" {
 			continue
 		}
-		whole := `\A(?:` + b.Pattern + `)\z`
+		pattern := anchored(b.Pattern)
 		if !v.tokenizer.Cased() {
-			whole = `(?i)` + whole
+			pattern = `(?i)` + pattern
 		}
 		var err error
-		r.blanks[i].pattern, err = regexp.Compile(whole)
+		r.blanks[i].pattern, err = regexp.Compile(pattern)
 		if err != nil {
 			return nil, constrained("blank %d: %v", i+1, err)
 		}
@@ -95,6 +95,9 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 	}
 	return r, nil
 }
+
+// anchored returns the pattern of texts that a pattern matches from end to end.
+func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
 // banned sets r.bans from the words that the option ban lists.
 func (r *rules) banned(ban []string) {
@@ -163,6 +166,13 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	} else if left > 0 {
 		r.warnings = append(r.warnings, fmt.Sprintf("%d of the %d words of blank %d are left out, which the model "+
 			"cannot write; the first is %s", left, len(words), number, list.left[0]))
+	}
+	// The one word of a list is asked for by its probability. A typed length
+	// says that its pieces are known.
+	if len(words) == 1 && b.High == 0 && len(list.fills[0].ids) > 1 {
+		word := list.fills[0]
+		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with that "+
+			"of a word of one piece", word.text, countPieces(len(word.ids)), number))
 	}
 	fitting := map[int][]listed{}
 	lengths := map[int]bool{}

@@ -73,7 +73,7 @@ func references(t testing.TB) []reference {
 }
 
 // Weights may be a link to a file of another name and folder, as in the cache
-// of Hugging Face's programs.
+// of Hugging Face's programs, or in several files.
 func TestLinkedWeights(t *testing.T) {
 	plain := writeBundle(t, 30, 0.3)
 	root := t.TempDir()
@@ -85,11 +85,15 @@ func TestLinkedWeights(t *testing.T) {
 			os.Symlink(filepath.Join("..", "..", "blobs", blob), filepath.Join(snapshot, name))))
 	}
 	linked := check.Must(models.Open(snapshot))(t)
-	var energies [2][]float64
-	for i, b := range []*models.Bundle{plain, linked} {
+	folder := t.TempDir()
+	check.OK(t, os.CopyFS(folder, plain.FS()))
+	check.OK(t, modelstest.Shard(folder))
+	divided := check.Must(models.Open(folder))(t)
+	var energies [3][]float64
+	for i, b := range []*models.Bundle{plain, linked, divided} {
 		energies[i], _ = evaluateAll(t, newTarget(t, openBundle(t, b, tinyMask), lm.TargetOptions{}), []int{3, 1, 2}, 1)
 	}
-	if !slices.Equal(energies[0], energies[1]) {
+	if !slices.Equal(energies[0], energies[1]) || !slices.Equal(energies[0], energies[2]) {
 		t.Errorf("energies %v", energies)
 	}
 }

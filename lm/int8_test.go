@@ -89,8 +89,8 @@ func TestInt8Weights(t *testing.T) {
 		if !bundle.Int8() || r.Bundle.Int8() {
 			t.Errorf("%s: in int8 %t, its model %t", r.Name, bundle.Int8(), r.Bundle.Int8())
 		}
-		floats := check.Must(safetensors.Open(r.Bundle.Data))(t)
-		file := check.Must(safetensors.Open(bundle.Data))(t)
+		floats := check.Must(safetensors.Open(filepath.Join(r.Bundle.WeightsDir, "model.safetensors")))(t)
+		file := check.Must(safetensors.Open(filepath.Join(bundle.WeightsDir, "model.safetensors")))(t)
 		whole := 0
 		factors := map[string][]float32{}
 		kinds := map[float32]bool{}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -245,7 +244,7 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 		return nil, err
 	}
 	session, err := m.runtime.NewSession(encoded, ort.SessionOptions{
-		ExternalDir: filepath.Dir(m.bundle.Data), Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
+		ExternalDir: m.bundle.WeightsDir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
 	})
 	if err != nil {
 		return nil, m.named(err)

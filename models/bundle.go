@@ -32,11 +32,10 @@ func tokenizerFiles() []string {
 type Bundle struct {
 	Name string // a stored model's name without the revision, or else the last part of Dir
 	Dir  string // absolute path of the bundle's folder
-	// Data is the path of the file with the weights, or of the graph
-	// with weights in files beside it. Links to weights, as in other
-	// programs' caches, are resolved: onnxruntime reads nothing outside
-	// the file's own folder.
-	Data string
+	// WeightsDir is the folder of the files with the weights. Links to weights, as
+	// in other programs' caches, are resolved: onnxruntime reads nothing outside
+	// the folder.
+	WeightsDir string
 	// Description is one line about the model.
 	Description string
 	Config      Config
@@ -50,7 +49,7 @@ type Bundle struct {
 
 	int8    bool              // whether matrices are in int8
 	weights *safetensors.File // nil for an imported model
-	body    string            // the beginning of the names of weights below the head
+	renamed [][2]string       // see otherNames
 	// builtIn is true for the built-in model, whose vocab.txt and tokenizer.json
 	// say the same.
 	builtIn bool
@@ -60,7 +59,7 @@ type Bundle struct {
 func (b *Bundle) FS() fs.FS { return os.DirFS(b.Dir) }
 
 // openDir opens the bundle in dir: config.json, the tokenizer's files, and
-// model.safetensors. If there is a manifest.json, openDir reads every listed
+// model.safetensors, or the files of its index. If there is a manifest.json, openDir reads every listed
 // file, which must have the listed size and SHA-256. Without a manifest, sizes
 // and shapes in config and weights must agree. If own is true, a store wrote
 // the manifest, and openDir trusts it.
@@ -120,24 +119,28 @@ func (c Config) files(dir string) ([]string, error) {
 		return append(append(names, graphName), c.Imported.GraphData...), nil
 	}
 	weights := weightsFile(func(name string) bool { return exists(dir, name) })
-	switch {
-	case weights == "" && exists(dir, shardsName):
-		return nil, fmt.Errorf("%s: %w", dir, errShards)
-	case weights == "":
-		return nil, fmt.Errorf("%s is not a model: it has no %s", dir, weightsName)
+	names = append(names, weights)
+	switch weights {
+	case "":
+		return nil, fmt.Errorf("%s is not a model: %w", dir, errWeights)
+	case indexName:
+		shards, err := safetensors.Shards(filepath.Join(dir, indexName))
+		return append(names, shards...), err
 	}
-	return append(names, weights), nil
+	return names, nil
 }
 
-const shardsName = weightsName + ".index.json"
+// indexName is the file that names the files among which the tensors of a large
+// model are divided.
+const indexName = weightsName + ".index.json"
 
-var errShards = fmt.Errorf("the weights are in several files: make one %s of them, with save_pretrained(..., "+
-	`max_shard_size="100GB") of transformers`, weightsName)
+var errWeights = fmt.Errorf("it has neither %s nor %s (nor %s, with the files that it names)", weightsName,
+	pytorch.FileName, indexName)
 
-// weightsFile chooses the file of the weights: model.safetensors, else the file
-// of torch.save, else "".
+// weightsFile chooses the file of the weights: model.safetensors, else the index
+// of several such files, else the file of torch.save, else "".
 func weightsFile(has func(name string) bool) string {
-	for _, name := range []string{weightsName, pytorch.FileName} {
+	for _, name := range []string{weightsName, indexName, pytorch.FileName} {
 		if has(name) {
 			return name
 		}
@@ -173,19 +176,17 @@ func (b *Bundle) load() (err error) {
 	switch {
 	case b.Config.Imported != nil:
 		b.Graph = at(graphName)
-		b.Data = b.Graph
+		b.WeightsDir = b.Dir
 	case slices.Contains(used, pytorch.FileName):
 		return fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
 			"import %[1]s", b.Dir, pytorch.FileName)
+	case slices.Contains(used, indexName):
+		b.weights, err = safetensors.OpenShards(at(indexName))
 	default:
 		b.weights, err = safetensors.Open(at(weightsName))
-		if err != nil {
-			return err
-		}
-		b.Data, err = filepath.EvalSymlinks(at(weightsName))
-		if err != nil {
-			return err
-		}
+	}
+	if err != nil {
+		return err
 	}
 	if b.Manifest == nil {
 		b.Manifest, err = newManifest(b.Dir, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used)
@@ -200,7 +201,8 @@ func (b *Bundle) load() (err error) {
 		}
 	}
 	if b.weights != nil {
-		if err := b.checkWeights(); err != nil {
+		err := cmp.Or(b.checkWeights(), b.locate())
+		if err != nil {
 			return err
 		}
 	}
@@ -215,6 +217,20 @@ func (b *Bundle) load() (err error) {
 		described = fmt.Sprintf("imported ONNX graph, %d tokens", c.VocabularySize)
 	}
 	b.Description = cmp.Or(b.Manifest.Description, described)
+	return nil
+}
+
+// locate finds the folder of the weights.
+func (b *Bundle) locate() error {
+	for _, name := range b.weights.Names() {
+		t, _ := b.weights.Tensor(name)
+		folder := filepath.Dir(t.Path)
+		if b.WeightsDir != "" && folder != b.WeightsDir {
+			return fmt.Errorf("%s: the files with the weights are links into several folders: infill models import "+
+				"%[1]s copies them into one", b.Dir)
+		}
+		b.WeightsDir = folder
+	}
 	return nil
 }
 

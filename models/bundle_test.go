@@ -185,11 +185,8 @@ func TestOpenDirRefuses(t *testing.T) {
 	}{
 		{"no config", remove("config.json"), "is not a model: it has no config.json"},
 		{"no tokenizer", remove("vocab.txt"), "for others, save it with transformers"},
-		{"no weights", remove("model.safetensors"), "is not a model: it has no model.safetensors"},
-		{"weights in several files", func(t testing.TB, dir string) {
-			remove("model.safetensors")(t, dir)
-			write(t, dir, "model.safetensors.index.json", nil)
-		}, "the weights are in several files: make one model.safetensors of them"},
+		{"no weights", remove("model.safetensors"),
+			"is not a model: it has neither model.safetensors nor pytorch_model.bin"},
 		{"pickled weights", func(t testing.TB, dir string) {
 			remove("model.safetensors")(t, dir)
 			write(t, dir, "pytorch_model.bin", nil)
@@ -323,5 +320,130 @@ func TestOpenStoredBeforeOtherFolder(t *testing.T) {
 	check.OK(t, os.CopyFS("my/tiny", os.DirFS(source)))
 	if b, err := store.Open("my/tiny"); err != nil || !strings.HasSuffix(b.Dir, filepath.Join("my", "tiny")) {
 		t.Errorf("bundle %+v, error %v", b, err)
+	}
+}
+
+// shards makes a bundle whose weights are in two files, and an index.
+func shards(t testing.TB) string {
+	t.Helper()
+	dir := tiny(t, false)
+	check.OK(t, modelstest.Shard(dir))
+	return dir
+}
+
+// Weights in several files are those of one file, in a folder and in the store.
+func TestShards(t *testing.T) {
+	dir := shards(t)
+	whole := check.Must(models.Open(tiny(t, false)))(t)
+	same := func(b *models.Bundle) {
+		t.Helper()
+		for _, want := range whole.Config.Tensors() {
+			first, _ := whole.Tensor(want.Name)
+			second, found := b.Tensor(want.Name)
+			if !found || !bytes.Equal(check.Must(first.Bytes())(t), check.Must(second.Bytes())(t)) {
+				t.Errorf("%s: tensor %s differs", b.Dir, want.Name)
+			}
+		}
+	}
+	b := check.Must(models.Open(dir))(t)
+	same(b)
+	stored := check.Must((&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "my/model"))(t)
+	same(stored)
+	if stored.SHA256 != b.SHA256 || len(stored.Manifest.Files) != 6 {
+		t.Errorf("stored %s of %d files, want %s", stored.SHA256, len(stored.Manifest.Files), b.SHA256)
+	}
+	check.Must(modelstest.Int8(t.Context(), t.TempDir(), b, modelstest.Largest(b)))(t)
+	write(t, dir, "model-00002-of-00002.safetensors", append(read(t, dir, "model-00002-of-00002.safetensors"), 0))
+	_, err := models.Open(dir)
+	check.Says(t, err, "model-00002-of-00002.safetensors: damaged")
+}
+
+// An index may come from anyone.
+func TestHostileShards(t *testing.T) {
+	const words = "bert.embeddings.word_embeddings.weight"
+	for _, c := range []struct{ old, replacement, want string }{
+		{`"` + words + `":"model-0000[12]`, `"` + words + `":"../model-00001`,
+			"is not a file .safetensors beside the index"},
+		{`"` + words + `":"model-0000[12]`, `"` + words + `":"/etc/model-00001`,
+			"is not a file .safetensors beside the index"},
+		{`"` + words + `":"model-0000[12]-of-00002.safetensors"`, `"` + words + `":"config.json"`,
+			"is not a file .safetensors beside the index"},
+		{`"` + words + `":"model-0000[12]`, `"` + words + `":"model-00003`,
+			"there is no file model-00003-of-00002.safetensors, which it names"},
+		{`"weight_map":{`, `"weight_map":{"other":"model-00001-of-00002.safetensors",`,
+			`tensor "other" is not in model-00001-of-00002.safetensors, where it should be`},
+		{`"weight_map":{`, `"weight_map":{"` + words + `":"model-00001-of-00002.safetensors",`,
+			`two keys "weight_map.` + words},
+		{`"weight_map":{.*`, `"weight_map":{}}`, "weight_map is missing or empty"},
+		{`"weight_map":{.*`, `"weight_map":["x"]}`, "not an index of tensors"},
+		{`{.*`, ``, "the index is not JSON"},
+	} {
+		dir := shards(t)
+		index := read(t, dir, "model.safetensors.index.json")
+		index = regexp.MustCompile(c.old).ReplaceAll(index, []byte(c.replacement))
+		write(t, dir, "model.safetensors.index.json", index)
+		_, err := models.Open(dir)
+		check.Says(t, err, filepath.Join(dir, "model.safetensors.index.json"), c.want)
+	}
+	dir := shards(t)
+	write(t, dir, "model-00002-of-00002.safetensors", read(t, dir, "model-00001-of-00002.safetensors"))
+	_, err := models.Open(dir)
+	check.Says(t, err, " is in model-00001-of-00002.safetensors and in model-00002-of-00002.safetensors")
+}
+
+// Of links into several folders, onnxruntime could read one folder only.
+func TestShardsBehindLinks(t *testing.T) {
+	dir := shards(t)
+	first := filepath.Join(dir, "model-00001-of-00002.safetensors")
+	blobs := t.TempDir()
+	check.OK(t, os.Rename(first, filepath.Join(blobs, "a")))
+	check.OK(t, os.Symlink(filepath.Join(blobs, "a"), first))
+	_, err := models.Open(dir)
+	check.Says(t, err, "the files with the weights are links into several folders: infill models import "+dir)
+	check.Must((&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "my/model"))(t)
+	second := filepath.Join(dir, "model-00002-of-00002.safetensors")
+	check.OK(t, os.Rename(second, filepath.Join(blobs, "b")))
+	check.OK(t, os.Symlink(filepath.Join(blobs, "b"), second))
+	if b := check.Must(models.Open(dir))(t); b.WeightsDir != blobs {
+		t.Errorf("the weights are in %s, want %s", b.WeightsDir, blobs)
+	}
+}
+
+// Of tied weights, save_model of safetensors writes the name that is first by
+// the alphabet. Either name serves.
+func TestTiedNames(t *testing.T) {
+	for _, family := range []string{"bert", "roberta", "xlm-roberta", "data2vec-text", "deberta-v2-legacy", "ernie",
+		"modernbert", "electra", "distilbert", "albert"} {
+		from := filepath.Join("..", "lm", "internal", "bert", "testdata", family)
+		whole := check.Must(models.Open(from))(t)
+		untied := whole.Config
+		untied.TieWordEmbeddings = false
+		names := map[string]string{} // by the names that save_model leaves out
+		for _, pair := range [][2]string{
+			{whole.Config.Layout().Words.Name, untied.Layout().Decoder.Weight},
+			{untied.Layout().Decoder.Bias, strings.Replace(untied.Layout().Decoder.Bias, ".decoder.bias", ".bias", 1)},
+		} {
+			names[max(pair[0], pair[1])] = min(pair[0], pair[1])
+		}
+		dir := filepath.Join(t.TempDir(), family)
+		check.OK(t, os.CopyFS(dir, os.DirFS(from)))
+		rewrite(t, dir, func(d *safetensors.Data) bool {
+			if kept, ok := names[d.Name]; ok {
+				d.Name = kept
+			}
+			return true
+		})
+		b := check.Must(models.Open(dir))(t)
+		if !b.Config.TieWordEmbeddings {
+			t.Errorf("%s: not tied", family)
+		}
+		for _, want := range whole.Config.Tensors() {
+			first, _ := whole.Tensor(want.Name)
+			second, found := b.Tensor(want.Name)
+			if !found || !bytes.Equal(check.Must(first.Bytes())(t), check.Must(second.Bytes())(t)) {
+				t.Errorf("%s: tensor %s differs", family, want.Name)
+			}
+		}
+		check.Must(modelstest.Int8(t.Context(), t.TempDir(), b, modelstest.Largest(b)))(t)
 	}
 }

@@ -135,39 +135,44 @@ func (b *Bundle) checkInt8() error {
 			return fmt.Errorf("%s: tensor %s holds %s, and others I8: a model in int8 has all its matrices in I8",
 				b.weights.Path, name, t.DType)
 		}
-		if err := b.checkPositive(Scale(t.Name), t.Shape[0], "a scale for each row of "+t.Name); err != nil {
+		_, err := b.positives(Scale(t.Name), t.Shape[0], "a scale for each row of "+t.Name)
+		if err != nil {
 			return err
 		}
 	}
 	for _, s := range b.Config.Spreads() {
-		if err := b.checkPositive(s.Name, s.Width, "a factor for each column of "+s.Matrices[0]); err != nil {
+		list, err := b.positives(s.Name, s.Width, "a factor for each column of "+s.Matrices[0])
+		if err != nil {
 			return err
+		}
+		for i, x := range list {
+			fraction, _ := math.Frexp(float64(x))
+			if fraction != 0.5 {
+				return fmt.Errorf("%s: tensor %s: number %d is %g, not a power of two", b.weights.Path, s.Name, i, x)
+			}
 		}
 	}
 	return nil
 }
 
-// checkPositive returns an error unless the named tensor has n finite positive
-// numbers. what says what they are.
-func (b *Bundle) checkPositive(name string, n int, what string) error {
+// positives returns the n numbers of the named tensor, and an error unless they
+// are finite and positive. what says what they are.
+func (b *Bundle) positives(name string, n int, what string) ([]float32, error) {
 	t, ok := b.weights.Tensor(name)
 	switch {
 	case !ok:
-		return fmt.Errorf("%s: tensor %s is missing, %s in int8", b.weights.Path, name, what)
+		return nil, fmt.Errorf("%s: tensor %s is missing, %s in int8", b.weights.Path, name, what)
 	case t.DType != safetensors.F32 || !slices.Equal(t.Shape, []int{n}):
-		return fmt.Errorf("%s: tensor %s is %s of shape %v, want F32 of shape [%d], %s", b.weights.Path, name, t.DType,
-			t.Shape, n, what)
+		return nil, fmt.Errorf("%s: tensor %s is %s of shape %v, want F32 of shape [%d], %s", b.weights.Path, name,
+			t.DType, t.Shape, n, what)
 	}
 	list, err := b.weights.Float32s(name)
-	if err != nil {
-		return err
-	}
 	for i, x := range list {
 		if !positive(x) {
-			return fmt.Errorf("%s: tensor %s: number %d is %g, not positive", b.weights.Path, name, i, x)
+			return nil, fmt.Errorf("%s: tensor %s: number %d is %g, not positive", b.weights.Path, name, i, x)
 		}
 	}
-	return nil
+	return list, err
 }
 
 // positive reports whether x is a finite number above 0.

@@ -155,7 +155,8 @@ func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
 		if m.Family == importedFamily && !isDocument(f.Path) || f.Path == configName ||
-			slices.Contains(tokenizerFiles(), f.Path) || f.Path == weightsName {
+			slices.Contains(tokenizerFiles(), f.Path) || f.Path == indexName ||
+			strings.HasSuffix(f.Path, ".safetensors") {
 			fmt.Fprintf(h, "%s\n%d\n%s\n", f.Path, f.Size, f.SHA256)
 		}
 	}

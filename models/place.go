@@ -25,20 +25,41 @@ import (
 )
 
 // lock takes the lock of a model's folder. While another process holds the
-// lock, it waits, until ctx ends.
+// lock, it waits, until ctx ends. The caller gives the lock to release.
 func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
-	folder := s.folder(name)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
-	lock := flock.New(filepath.Join(folder, lockName))
-	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("model %s is in use by another process: %w", name, err)
+	lock := flock.New(filepath.Join(s.folder(name), lockName))
+	for {
+		if err := os.MkdirAll(s.folder(name), 0o755); err != nil {
+			return nil, err
 		}
-		return nil, err
+		_, err := lock.TryLockContext(ctx, 100*time.Millisecond)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("model %s is in use by another process: %w", name, cmp.Or(err, ctx.Err()))
+		}
+		if err == nil {
+			held, notHeld := lock.Stat()
+			there, gone := os.Stat(lock.Path())
+			if notHeld == nil && gone == nil && os.SameFile(held, there) {
+				return lock, nil
+			}
+			err = lock.Close()
+		}
+		// Another process may have removed the folder in the meantime.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
-	return lock, nil
+}
+
+// release gives a lock back. If the model's folder has nothing else, it removes
+// the folder. Where the system removes no file that is open, the folder stays.
+func (s *Store) release(lock *flock.Flock, name string) {
+	found, err := readDir(s.folder(name))
+	if err == nil && len(found) == 1 {
+		_ = os.Remove(lock.Path())
+		_ = os.Remove(s.folder(name)) // only if nobody has begun anew
+	}
+	_ = lock.Close()
 }
 
 // place ensures that the store has the complete revision of a model, and no
@@ -55,11 +76,11 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Close()
+	defer s.release(lock, name)
 	final := filepath.Join(s.folder(name), revision)
 	dir := filepath.Join(s.folder(name), partialPrefix+revision)
 	if revision == "" {
-		defer os.RemoveAll(dir)
+		defer os.RemoveAll(dir) // before release
 		if err := os.RemoveAll(dir); err != nil {
 			return nil, err
 		}
@@ -214,7 +235,7 @@ func convert(ctx context.Context, dir string, config Config) (from []ManifestFil
 	}
 	wanted := map[string]bool{}
 	for _, t := range config.Tensors() {
-		for _, name := range otherNames(t.Name, config.body()) {
+		for _, name := range otherNames(t.Name, config.bare()) {
 			wanted[name] = true
 		}
 	}

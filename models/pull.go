@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
+	"infill/internal/safetensors"
 	"infill/models/hub"
-	"infill/models/internal/pytorch"
 )
 
 // errOffline says that a file is missing which may not be fetched.
@@ -89,6 +90,10 @@ func elsewhere(err error, name, revision string, o hub.Options) error {
 // fetch fetches the files that a bundle needs from a repository into dir, and
 // returns their names.
 func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names []string, err error) {
+	// No further attempt could mend a refused model.
+	refused := func(err error) error {
+		return errors.Join(&renamedError{err, dir + string(filepath.Separator), ""}, os.RemoveAll(dir))
+	}
 	// Small files come first, because they may show that the model cannot be used.
 	for _, name := range append([]string{configName, "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md"},
 		tokenizerFiles()...) {
@@ -97,24 +102,41 @@ func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names
 			err = r.Fetch(ctx, f, dir)
 			names = append(names, name)
 		} else if name == configName {
-			err = fmt.Errorf("the repository is not a model: it has no %s", configName)
+			err = refused(fmt.Errorf("the repository is not a model: it has no %s", configName))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if _, err := s.prepare(dir); err != nil {
-		return nil, &renamedError{err, dir + string(filepath.Separator), ""}
+		return nil, refused(err)
 	}
 	weights := weightsFile(func(name string) bool { _, ok := r.Find(name); return ok })
-	_, shards := r.Find(shardsName)
-	if weights == "" && shards {
-		return nil, errShards
+	parts := []string{weights}
+	switch weights {
+	case "":
+		return nil, refused(fmt.Errorf("the repository is not a model: %w; a revision that has one may exist, often a "+
+			"pull request: NAME@refs/pr/NUMBER", errWeights))
+	case indexName:
+		f, _ := r.Find(indexName)
+		err := r.Fetch(ctx, f, dir)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, indexName)
+		weights = weightsName
+		parts, err = safetensors.Shards(filepath.Join(dir, indexName))
+		if err != nil {
+			return nil, refused(err)
+		}
 	}
-	if weights == "" {
-		return nil, fmt.Errorf("the repository has neither %s nor %s; a revision that has one may exist, often a pull "+
-			"request: NAME@refs/pr/NUMBER", weightsName, pytorch.FileName)
+	var files []hub.File
+	for _, name := range parts {
+		f, ok := r.Find(name)
+		if !ok {
+			return nil, refused(fmt.Errorf("the repository has no %s, which is a part of the weights", name))
+		}
+		files = append(files, f)
 	}
-	f, _ := r.Find(weights)
-	return append(names, weights), r.FetchWeights(ctx, f, dir)
+	return append(names, parts...), r.FetchWeights(ctx, weights, files, dir)
 }

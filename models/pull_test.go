@@ -189,6 +189,32 @@ func TestPull(t *testing.T) {
 	})
 }
 
+// The weights of a large model are in several files.
+func TestPullShards(t *testing.T) {
+	s := modelstest.NewHub(t)
+	s.Commits[firstCommit] = maps.Clone(s.Commits[firstCommit])
+	dir := shards(t)
+	for name, content := range files(t, dir) {
+		s.Commits[firstCommit][name] = []byte(content)
+	}
+	delete(s.Commits[firstCommit], "model.safetensors")
+	o, seen := observed(s)
+	store := newStore(t)
+	b := pull(t, store, "org/tiny", o)
+	if want := check.Must(models.Open(dir))(t); b.SHA256 != want.SHA256 || b.Manifest.Verify(b.Dir) != nil {
+		t.Errorf("pulled %s, want %s", b.SHA256, want.SHA256)
+	}
+	if seen.Begun != 1 || seen.Done != seen.Total || seen.Total == 0 || seen.File != "model.safetensors" {
+		t.Errorf("progress %+v", seen)
+	}
+	check.OK(t, os.Truncate(filepath.Join(b.Dir, "model-00002-of-00002.safetensors"), 100))
+	s.Forget()
+	pull(t, store, "org/tiny", o)
+	if s.SentOf("model-00002-of-00002.safetensors") == 0 || s.SentOf("model-00001-of-00002.safetensors") != 0 {
+		t.Errorf("want the damaged file fetched alone: %v", s.Seen(""))
+	}
+}
+
 // One revision is kept: the last that was fetched.
 func TestPullRevisions(t *testing.T) {
 	s := modelstest.NewHub(t)
@@ -337,8 +363,42 @@ func TestPullWithoutProgress(t *testing.T) {
 			return true
 		}))
 		_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
-		refused(t, err, "model.safetensors: the connection broke 3 times without bringing anything new, after "+
+		refused(t, err, "model.safetensors: the connection broke 3 times and brought too little, after "+
 			"5000 of ", "pull again")
+	}
+}
+
+// A server that sends a byte for each connection, or one now and then, ends the
+// pull.
+func TestPullFromASlowServer(t *testing.T) {
+	for name, send := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"a byte for each connection": func(http.ResponseWriter, *http.Request) {},
+		"a byte now and then": func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				time.Sleep(20 * time.Millisecond)
+				w.Write([]byte("x"))
+				w.(http.Flusher).Flush()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			s.Answer(blobs(func(w http.ResponseWriter, r *http.Request) bool {
+				w.Header().Set("Content-Length", fmt.Sprint(1000))
+				if r.Header.Get("Range") != "" {
+					w.WriteHeader(http.StatusPartialContent)
+				}
+				w.Write([]byte("x"))
+				w.(http.Flusher).Flush()
+				send(w, r)
+				panic(http.ErrAbortHandler)
+			}))
+			o := s.Options()
+			o.Stall = 200 * time.Millisecond
+			o.WaitMin = 20 * time.Millisecond
+			_, err := newStore(t).Pull(t.Context(), "org/tiny", o)
+			refused(t, err, "model.safetensors: the connection broke 3 times and brought too little, after ")
+		})
 	}
 }
 
@@ -545,7 +605,7 @@ func TestPullVerifies(t *testing.T) {
 			return true
 		})
 		_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
-		refused(t, err, "vocab.txt: the connection broke 3 times without bringing anything new, after 5 of ")
+		refused(t, err, "vocab.txt: the connection broke 3 times and brought too little, after 5 of ")
 	})
 	t.Run("another part than asked for", func(t *testing.T) {
 		s := modelstest.NewHub(t)
@@ -558,7 +618,7 @@ func TestPullVerifies(t *testing.T) {
 			return false
 		}))
 		_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
-		refused(t, err, "model.safetensors: wrong content: expected SHA-256 ")
+		refused(t, err, "model.safetensors: wrong content: it is longer than ")
 	})
 }
 
@@ -586,11 +646,16 @@ func TestPullRefusesRepositories(t *testing.T) {
 		{"another family", reconfigure("model_type", "llama"), `config.json: model_type "llama" is not supported`,
 			false},
 		{"other weights only", without("model.safetensors"),
-			"has neither model.safetensors nor pytorch_model.bin; a revision", false},
-		{"weights in several files", func(f map[string][]byte) {
+			"it has neither model.safetensors nor pytorch_model.bin (nor model.safetensors.index.json, with the " +
+				"files that it names); a revision", false},
+		{"index of no weights", func(f map[string][]byte) {
 			delete(f, "model.safetensors")
 			f["model.safetensors.index.json"] = []byte("{}")
-		}, "the weights are in several files: make one model.safetensors of them", false},
+		}, "model.safetensors.index.json: not an index of tensors: weight_map is missing or empty", false},
+		{"index of a file elsewhere", func(f map[string][]byte) {
+			delete(f, "model.safetensors")
+			f["model.safetensors.index.json"] = []byte(`{"weight_map": {"x": "x.safetensors"}}`)
+		}, "the repository has no x.safetensors, which is a part of the weights", false},
 		{"no tokenizer", without("vocab.txt"), "for others, save it with transformers", false},
 		{"config and weights disagree", reconfigure("vocab_size", 65),
 			"has shape [64 16], config.json asks for [65 16]", true},
@@ -609,6 +674,9 @@ func TestPullRefusesRepositories(t *testing.T) {
 			}
 			if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
 				t.Errorf("it opens: %v", err)
+			}
+			if left := check.Must(os.ReadDir(store.Dir))(t); len(left) > 0 {
+				t.Errorf("left %v", left)
 			}
 		})
 	}
@@ -660,6 +728,16 @@ func TestPullWithoutRoom(t *testing.T) {
 		check.OK(t, os.WriteFile(filepath.Join(dir, "cache"), nil, 0o644))
 		_, err := (&models.Store{Dir: filepath.Join(dir, "cache", "models")}).Pull(t.Context(), "org/tiny", s.Options())
 		refused(t, err, "not a directory", "or set INFILL_CACHE to a folder that can be written")
+	})
+	t.Run("more than the disk has free", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		s.Sizes = map[string]int64{"model.safetensors": 9e18}
+		store := newStore(t)
+		_, err := store.Pull(t.Context(), "org/tiny", s.Options())
+		refused(t, err, "the files take 9000000000000000000 bytes, and the disk has ", " free; make room in "+store.Dir)
+		if sent := s.SentOf("model.safetensors"); sent != 0 {
+			t.Errorf("%d bytes were sent", sent)
+		}
 	})
 	t.Run("full", func(t *testing.T) {
 		s := modelstest.NewHub(t)

@@ -208,9 +208,15 @@ func (s *Store) Remove(ctx context.Context, name string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	defer lock.Close()
+	defer s.release(lock, base)
 	entry.Name = base // Find returns no name if there is only an unfinished download
-	return entry, os.RemoveAll(s.folder(base))
+	found, err := readDir(s.folder(base))
+	for _, f := range found {
+		if f.Name() != lockName {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.folder(base), f.Name())))
+		}
+	}
+	return entry, err
 }
 
 var (

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -189,5 +190,44 @@ func TestStoreNames(t *testing.T) {
 	for _, name := range []string{"../tiny", "org/tiny/x", "org/.hidden", "org--tiny", "org/a..b", ""} {
 		_, err := store.Import(t.Context(), another(t, 1), name)
 		check.Says(t, err, fmt.Sprintf("%q is not the name of a model", name))
+	}
+}
+
+// A refused model leaves nothing in the store, also where others wait for the
+// lock.
+func TestRefusedImports(t *testing.T) {
+	store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
+	good, bad := another(t, 1), another(t, 2)
+	check.OK(t, os.Remove(filepath.Join(bad, "vocab.txt")))
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			_, err := store.Import(t.Context(), bad, "my/model")
+			check.Says(t, err, "save it with transformers")
+		})
+	}
+	group.Wait()
+	if left := check.Must(os.ReadDir(store.Dir))(t); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+	for i := range 16 {
+		from := good
+		if i%2 == 0 {
+			from = bad
+		}
+		group.Go(func() {
+			_, err := store.Import(t.Context(), from, "my/model")
+			if (err == nil) != (from == good) {
+				t.Errorf("import of %s: %v", from, err)
+			}
+		})
+	}
+	group.Wait()
+	if problems, err := verify(t.Context(), t, store, "my/model"); err != nil || len(problems) > 0 {
+		t.Errorf("problems %v, %v", problems, err)
+	}
+	check.Must(store.Remove(t.Context(), "my/model"))(t)
+	if left := check.Must(os.ReadDir(store.Dir))(t); len(left) > 0 {
+		t.Errorf("left %v", left)
 	}
 }

@@ -18,9 +18,10 @@ type Tensor = safetensors.Tensor
 // Names are those of today's reference implementation (see Config.Layout). If
 // the bundle lacks the name, Tensor looks for other names of the same weight:
 // gamma or beta of the first BERT checkpoints for a LayerNorm, the head's bias
-// for the decoder's, and names without the beginning of the body's names.
+// for the decoder's, names without the beginning of the body's names, and the
+// output matrix for word embeddings that are tied to it.
 func (b *Bundle) Tensor(name string) (Tensor, bool) {
-	for _, known := range otherNames(name, b.body) {
+	for _, known := range otherNames(name, b.renamed) {
 		t, ok := b.weights.Tensor(known)
 		if ok {
 			return t, true
@@ -30,8 +31,9 @@ func (b *Bundle) Tensor(name string) (Tensor, bool) {
 }
 
 // otherNames returns the names that a weight may have in a file, the usual one
-// first. body is the beginning of the body's names, such as "bert.".
-func otherNames(name, body string) []string {
+// first. renamed has pairs of beginnings, of which the second may stand for the
+// first.
+func otherNames(name string, renamed [][2]string) []string {
 	list := []string{name}
 	for _, old := range [][2]string{
 		{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"},
@@ -43,24 +45,27 @@ func otherNames(name, body string) []string {
 		}
 	}
 	for _, known := range list {
-		bare, found := strings.CutPrefix(known, body)
-		if found {
-			list = append(list, bare)
+		for _, pair := range renamed {
+			rest, found := strings.CutPrefix(known, pair[0])
+			if found {
+				list = append(list, pair[1]+rest)
+			}
 		}
 	}
 	return list
 }
 
-// body returns the beginning of the names of all weights below the head.
-func (c Config) body() string {
+// bare says that names of weights below the head may lack their beginning, such
+// as "bert.".
+func (c Config) bare() [][2]string {
 	first, _, _ := strings.Cut(c.Layout().Words.Name, ".")
-	return first + "."
+	return [][2]string{{first + ".", ""}}
 }
 
 // checkWeights returns an error if the weights do not fit the config. It
 // ignores tensors that the graph does not read (a pooler, position ids).
 func (b *Bundle) checkWeights() error {
-	b.body = b.Config.body()
+	b.renamed = b.Config.bare()
 	if err := b.untie(); err != nil {
 		return err
 	}
@@ -98,14 +103,20 @@ func (b *Bundle) checkWeights() error {
 
 // untie makes the model use the stored output matrix if it differs from the
 // word embeddings, even if config.json ties both. The reference implementation
-// does so since transformers 5.
+// does so since transformers 5. If only the output matrix is stored, it is also
+// the word embeddings: of two names of one tensor, save_model of safetensors
+// writes the first by the alphabet.
 func (b *Bundle) untie() error {
 	c := b.Config
 	c.TieWordEmbeddings = false
 	l := c.Layout()
 	words, embedded := b.Tensor(l.Words.Name)
 	own, decoded := b.Tensor(l.Decoder.Weight)
-	if !b.Config.TieWordEmbeddings || !embedded || !decoded {
+	if !b.Config.TieWordEmbeddings || !decoded {
+		return nil
+	}
+	if !embedded {
+		b.renamed = append(b.renamed, [2]string{l.Words.Name, l.Decoder.Weight})
 		return nil
 	}
 	// The middle is enough, because matrices that were trained apart differ in every row.

@@ -60,6 +60,12 @@ func (t *Tokenizer) read(token string) (text string, joins bool) {
 	return strings.ReplaceAll(word, string(metaspace), " "), !spaced
 }
 
+// bound reports whether a token joins the text on its left without a space.
+func (t *Tokenizer) bound(token string) bool {
+	_, joins := t.read(token)
+	return joins
+}
+
 // wordPieces joins tokens with spaces between words, but without a space before
 // punctuation such as a full stop.
 var wordPieces = decoder.NewWordPieceDecoder(continuation, true)
@@ -67,8 +73,7 @@ var wordPieces = decoder.NewWordPieceDecoder(continuation, true)
 // apart reports whether two tokens of neighbouring slots get a space between them.
 func (t *Tokenizer) apart(left, right string) bool {
 	if t.alphabet != alphabetPieces {
-		_, joins := t.read(right)
-		return !joins
+		return !t.bound(right)
 	}
 	last, _ := utf8.DecodeLastRuneInString(left)
 	first, _ := utf8.DecodeRuneInString(right)

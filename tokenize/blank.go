@@ -303,9 +303,14 @@ func excerpt(text string) string {
 
 // OnlyMask returns the template that reads text as a fill-mask pipeline does:
 // the model's own mask is a blank, and all else is text as typed, backslashes
-// and other spellings of a blank included.
-func (t *Tokenizer) OnlyMask(text string) string {
+// and other spellings of a blank included. Without such a blank, the error is an
+// [*InputError] that names the mask.
+func (t *Tokenizer) OnlyMask(text string) (string, error) {
+	if err := checkText(text); err != nil {
+		return "", err
+	}
 	mask := t.vocabulary[t.mask]
+	blanks := 0
 	spelling := spelled(mask)
 	spelling.special = t.forbidden
 	var template strings.Builder
@@ -321,9 +326,12 @@ func (t *Tokenizer) OnlyMask(text string) string {
 			at++
 			continue
 		}
-		own := text[at:at+size] == mask || m.special
+		own := text[at:at+size] == mask
 		template.WriteString(strings.Repeat(string(backslash), backslashes))
-		if !own {
+		if own {
+			blanks++
+		}
+		if !own && !m.special {
 			template.WriteByte(backslash)
 			if m.notation {
 				size = len(opening)
@@ -333,5 +341,20 @@ func (t *Tokenizer) OnlyMask(text string) string {
 		backslashes = 0
 		at += size
 	}
-	return template.String()
+	if blanks == 0 {
+		return "", noBlank(text, mask, func(part string) bool { return part == mask })
+	}
+	return template.String(), nil
+}
+
+// noBlank returns the error for a text without a blank, which is written as help
+// says. known reports whether a part of the text is a blank, which a backslash
+// makes text.
+func noBlank(text, help string, known func(part string) bool) error {
+	detail := "write " + help + " where a word is wanted"
+	meant, at := MeantBlank(text)
+	if meant != "" && !known(meant) {
+		detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
+	}
+	return inputFault(ErrNoBlank, -1, "%s", detail)
 }

@@ -1,10 +1,12 @@
 package tokenize_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"unicode/utf8"
 
 	"infill/internal/check"
@@ -118,5 +120,55 @@ func TestUnspaced(t *testing.T) {
 	if err != nil || template.Blanks[0].TouchesLeft || template.Blanks[0].TouchesRight ||
 		template.Fill([]int{6}).Text != "我爱你" {
 		t.Errorf("%+v, error %v", template, err)
+	}
+}
+
+// If the mask does not include the white space before it, the model reads that
+// as a token, and the text shows what was read.
+func TestMaskWithoutStripping(t *testing.T) {
+	file := bytes.ReplaceAll(familyFile(t, "roberta.tokenizer.json"), []byte(`"lstrip":true`), []byte(`"lstrip":false`))
+	tokenizer := check.Must(tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: file}}))(t)
+	id := func(token string) int {
+		id, ok := tokenizer.ID(token)
+		if !ok {
+			t.Fatalf("no token %q", token)
+		}
+		return id
+	}
+	for _, c := range []struct {
+		text, want string
+		fills      []string
+	}{
+		{"he had [MASK] me", "he had = me", []string{"="}},
+		{"he had [MASK] me", "he had  be me", []string{"Ġbe"}},
+		{"he had\n[MASK] me", "he had\n= me", []string{"="}},
+		{"he had\n[MASK] me", "he had\n be me", []string{"Ġbe"}},
+		{"he had  [MASK] me", "he had  = me", []string{"="}},
+		{" [MASK] me", " = me", []string{"="}},
+		{"[MASK] me", "be me", []string{"Ġbe"}},
+		{"he ([MASK]) me", "he (be) me", []string{"Ġbe"}},
+		{"he had[MASK] me", "he had= me", []string{"="}},
+		{"[MASK] [MASK] me", "be = me", []string{"Ġbe", "="}},
+		{"[MASK][MASK] me", "be= me", []string{"Ġbe", "="}},
+		{"he had [MASK:2] me", "he had = be me", []string{"=", "Ġbe"}},
+	} {
+		template := check.Must(tokenizer.Template(c.text))(t)
+		var ids []int
+		for _, token := range c.fills {
+			ids = append(ids, id(token))
+		}
+		filled := template.Fill(ids)
+		if filled.Text != c.want {
+			t.Errorf("%q with %q is %q, want %q", c.text, c.fills, filled.Text, c.want)
+		}
+		// The model reads the same text, up to a space at the start and before brackets.
+		for j, slot := range template.Slots {
+			template.IDs[slot] = ids[j]
+		}
+		read := tokenizer.Decode(template.IDs[1 : len(template.IDs)-1])
+		want := strings.TrimSpace(strings.ReplaceAll(c.want, "(", "( "))
+		if strings.TrimSpace(read) != want && c.text != "[MASK][MASK] me" {
+			t.Errorf("%q with %q: the model reads %q", c.text, c.fills, read)
+		}
 	}
 }

@@ -23,9 +23,11 @@ type Filled struct {
 // A "##" piece joins the text on its left. So does a token without a space of
 // its own (Ġ, ▁) in other vocabularies. Fill then drops the white space before
 // the blank, unless only white space is on the left. Otherwise the user's
-// spacing stays. Between neighbouring slots, Fill puts a space if the second
-// token has its own; in WordPiece, if it is no "##" piece, unless Hugging
-// Face's decoder or the script writes none there.
+// spacing stays. If the model reads white space before the blank as a token,
+// it stays in any case, and a space of the first token comes behind it. Between
+// neighbouring slots, Fill puts a space if the second token has its own; in
+// WordPiece, if it is no "##" piece, unless Hugging Face's decoder or the script
+// writes none there.
 //
 // With an uncased model, fills get capitals, unless KeepCase is set. If the
 // user wrote a fill with capitals (Written), it keeps them. "i" becomes "I",
@@ -60,7 +62,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			typed = text.Len()
 			continue
 		}
-		_, joins := tpl.source.tokenizer.read(tokens[0])
+		joins := tpl.joins(blank, tokens[0])
 		if joins {
 			trimmed := strings.TrimRightFunc(literal, unicode.IsSpace)
 			if trimmed != "" || i > 0 {
@@ -68,7 +70,8 @@ func (tpl *Template) Fill(ids []int) Filled {
 			}
 		}
 		text.WriteString(literal)
-		if literal == "" && last != "" && !joins && tpl.source.tokenizer.apart(last, tokens[0]) {
+		if literal == "" && last != "" && !joins && tpl.source.tokenizer.apart(last, tokens[0]) ||
+			blank.SpaceRead && !tpl.source.tokenizer.bound(tokens[0]) {
 			text.WriteByte(' ')
 		}
 		before := text.String()
@@ -87,6 +90,12 @@ func (tpl *Template) Fill(ids []int) Filled {
 	text.WriteString(tpl.own(from, len(tpl.Text)))
 	filled.Text = text.String()
 	return filled
+}
+
+// joins reports whether a fill that begins with token continues the text before
+// the blank.
+func (tpl *Template) joins(blank Blank, token string) bool {
+	return !blank.SpaceRead && tpl.source.tokenizer.bound(token)
 }
 
 // own returns the user's text between two places, without the backslashes that
@@ -213,8 +222,7 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	if open {
 		return "", false
 	}
-	_, joins := tpl.source.tokenizer.read(tokens[0])
-	if joins {
+	if tpl.joins(tpl.Blanks[i], tokens[0]) {
 		return tpl.source.tokenizer.join(tokens), false
 	}
 	return " " + tpl.source.tokenizer.join(tokens), true

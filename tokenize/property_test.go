@@ -354,9 +354,13 @@ func TestOnlyMask(t *testing.T) {
 		parts := []string{`\`, `\`, "[MASK]", "[MASK:2]", "[MASK=x]", "[MASK~", "[MASK", "<mask>", "___", "_", " ", "a", "cat"}
 		rapid.Check(t, func(t *rapid.T) {
 			text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 1, 9).Draw(t, "text"), "") + " is " + mask
-			template, err := tokenizer.Template(tokenizer.OnlyMask(text))
+			only, err := tokenizer.OnlyMask(text)
 			if err != nil {
-				t.Fatalf("%s as %s: %v", text, tokenizer.OnlyMask(text), err)
+				t.Fatalf("%s: %v", text, err)
+			}
+			template, err := tokenizer.Template(only)
+			if err != nil {
+				t.Fatalf("%s as %s: %v", text, only, err)
 			}
 			if len(template.Blanks) != strings.Count(text, mask) {
 				t.Errorf("%s as %s: blanks %v", text, template.Text, template.Blanks)
@@ -373,7 +377,26 @@ func TestOnlyMask(t *testing.T) {
 			}
 		})
 	}
-	if _, err := loadBuiltin(t).Template(loadBuiltin(t).OnlyMask(`a \[SEP] [MASK]`)); err == nil {
+	only := check.Must(loadBuiltin(t).OnlyMask(`a \[SEP] [MASK]`))(t)
+	if _, err := loadBuiltin(t).Template(only); err == nil {
 		t.Error("a special token after a backslash, which is text in a pipeline, is taken")
+	}
+	for _, c := range []struct{ family, text, want string }{
+		{"roberta", "a [MASK] b", `no blank in the template: "[MASK]" at byte offset 2 is not one; write <mask> ` +
+			"where a word is wanted"},
+		{"roberta", "a ___ b", `"___" at byte offset 2 is not one; write <mask> where`},
+		{"roberta", "a b", "no blank in the template: write <mask> where"},
+		{"roberta", "", "the text is empty"},
+		{"", "a <mask> b", `"<mask>" at byte offset 2 is not one; write [MASK] where`},
+		{"", "a [mask] b", `"[mask]" at byte offset 2 is not one; write [MASK] where`},
+		{"", "a [MASK:2] b", `"[MASK:" at byte offset 2 is not one; write [MASK] where`},
+		{"", "a \x00 [MASK]", "U+0000"},
+	} {
+		tokenizer := loadBuiltin(t)
+		if c.family != "" {
+			tokenizer = loadFamily(t, c.family, "")
+		}
+		_, err := tokenizer.OnlyMask(c.text)
+		check.Says(t, err, c.want)
 	}
 }

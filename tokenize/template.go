@@ -62,6 +62,9 @@ type Blank struct {
 	// may begin a word in the blank, as after a bracket. It is always
 	// false for WordPiece.
 	Opens bool
+	// SpaceRead reports whether the white space before the blank is a token
+	// that the model reads.
+	SpaceRead bool
 	// Unspaced reports whether the nearest letter is of a script that writes no
 	// spaces between words.
 	Unspaced bool
@@ -195,12 +198,7 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 		return nil, err
 	}
 	if len(blanks) == 0 {
-		detail := "write [MASK] or ___ where a word is wanted"
-		meant, at := MeantBlank(text)
-		if meant != "" && len(BlankSpans(meant, further)) == 0 { // not text after a backslash
-			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
-		}
-		return nil, inputFault(ErrNoBlank, -1, "%s", detail)
+		return nil, noBlank(text, "[MASK] or ___", func(part string) bool { return len(BlankSpans(part, further)) > 0 })
 	}
 	if err := checkNames(text, blanks); err != nil {
 		return nil, err
@@ -313,11 +311,12 @@ func (d *draft) template(lengths []int) *Template {
 		before, _ := utf8.DecodeLastRuneInString(left)
 		after, _ := utf8.DecodeRuneInString(d.text[blank.end:])
 		beside := unspacedBeside(d.text[:blank.start], d.text[blank.end:])
+		spaced := d.spaceRead(i)
 		template.Blanks[i] = Blank{
 			Start: blank.start, End: blank.end, Name: blank.name, Pattern: blank.pattern,
 			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
 			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after), Unspaced: beside,
-			Opens: d.tokenizer.opens(d.text[:blank.start], before, beside),
+			Opens: spaced || d.tokenizer.opens(d.text[:blank.start], before, beside), SpaceRead: spaced,
 		}
 		for range lengths[i] {
 			template.Slots = append(template.Slots, len(template.IDs))
@@ -346,6 +345,14 @@ func (d *draft) template(lengths []int) *Template {
 		}
 	}
 	return template
+}
+
+// spaceRead reports whether the white space before blank i is a token. It is
+// none in WordPiece, nor where the mask includes the white space before it.
+func (d *draft) spaceRead(i int) bool {
+	start := d.blanks[i].start
+	before, _ := utf8.DecodeLastRuneInString(d.text[:start])
+	return unicode.IsSpace(before) && d.encoding.Offsets[d.masks[i]-1][1] == start
 }
 
 // Beside returns the letters, with their marks, that stand directly before and behind a

@@ -189,12 +189,8 @@ func (p *chainsPage) lastMove(s *snapshot, last move, columns int) string {
 		return m.faint.Render("has not moved")
 	}
 	ago := ""
-	switch n := s.step - last.step; n {
-	case 0:
-	case 1:
-		ago = m.faint.Render("  1 step ago")
-	default:
-		ago = m.faint.Render(fmt.Sprintf("  %d steps ago", n))
+	if n := s.step - last.step; n > 0 {
+		ago = m.faint.Render("  " + counted(n, "step") + " ago")
 	}
 	text := ""
 	for i, blank := range last.blanks {
@@ -204,7 +200,7 @@ func (p *chainsPage) lastMove(s *snapshot, last move, columns int) string {
 		text += m.faint.Render(harmless(last.from[i])+" → ") + m.styles.blankLook(blank).Render(harmless(last.to[i]))
 	}
 	if width(text)+width(ago) > columns && len(last.blanks) > 1 {
-		text = m.faint.Render(fmt.Sprintf("%d blanks", len(last.blanks)))
+		text = m.faint.Render(counted(len(last.blanks), "blank"))
 	}
 	return cut(text+ago, columns)
 }

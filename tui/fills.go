@@ -182,18 +182,28 @@ func (p *fillsPage) page(columns, rows int) string {
 	return p.table(columns, rows-len(notes)) + strings.TrimSuffix("\n"+strings.Join(notes, "\n"), "\n")
 }
 
+// counted returns a number and its noun, with an s unless n is 1.
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
 // summary returns a line on how the result was found, as the command prints it,
 // and the result's warnings.
 func summary(s *snapshot) []string {
 	r := s.result
 	st := s.result.Stats
-	rows := fmt.Sprintf("%d model rows", st.ModelRows)
+	rows := counted(int(st.ModelRows), "model row")
 	var line string
 	switch c := st.Chains; {
 	case c != nil:
-		line = fmt.Sprintf("%s: %d distinct fills in %d draws; %s", c.Sampler, st.DistinctFills, st.Draws, rows)
+		line = fmt.Sprintf("%s: %s in %s; %s", c.Sampler, counted(st.DistinctFills, "distinct fill"),
+			counted(st.Draws, "draw"), rows)
 	case r.Drawn():
-		line = fmt.Sprintf("%d independent draws, %d different fills; %s", st.Draws, st.DistinctFills, rows)
+		line = fmt.Sprintf("%s, %s; %s", counted(st.Draws, "independent draw"),
+			counted(st.DistinctFills, "different fill"), rows)
 	case r.Proven == nil || r.LeftOutAtMost == nil:
 		line = r.Method
 	case *r.Proven && *r.LeftOutAtMost == 0:

@@ -143,8 +143,8 @@ func (p *runsPage) head(columns int) string {
 	r := p.state
 	c := r.Header.Configuration
 	left := "  " + m.strong.Render(harmless(filepath.Base(m.config.Folder))) +
-		m.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d", cmp.Or(harmless(c.Preset), "own settings"), c.Chains,
-			c.Seed))
+		m.faint.Render(fmt.Sprintf("  %s, %s, seed %d", cmp.Or(harmless(c.Preset), "own settings"),
+			counted(c.Chains, "chain"), c.Seed))
 	state := m.good.Render("✓ ") + m.faint.Render("complete")
 	switch {
 	case !p.complete():
@@ -218,7 +218,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 	if record == nil {
 		return stack(columns, rows, name, m.faint.Render("  not yet"))
 	}
-	facts := fmt.Sprintf("%.1f s, %d rows", record.Seconds, record.ModelRows)
+	facts := fmt.Sprintf("%.1f s, %s", record.Seconds, counted(int(record.ModelRows), "row"))
 	if record.AcceptanceRate != nil {
 		facts = fmt.Sprintf("accepted %.2f, ", *record.AcceptanceRate) + facts
 	}

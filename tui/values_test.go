@@ -50,8 +50,11 @@ func TestSearch(t *testing.T) {
 				t.Errorf("row %d is %q, want %q and %s", i+1, row, f.Text, number)
 			}
 		}
-		d.shows("──"+infill.Percent(*want.Fills[0].Probability)+"  log-likelihood", "✓ search, 1.2 s",
-			fmt.Sprintf("the 5 likeliest, proven; %d model rows", want.Stats.ModelRows))
+		rows := fmt.Sprintf("the 5 likeliest, proven; %d model rows ", want.Stats.ModelRows)
+		if want.Stats.ModelRows == 1 {
+			rows = "the 5 likeliest, proven; 1 model row "
+		}
+		d.shows("──"+infill.Percent(*want.Fills[0].Probability)+"  log-likelihood", "✓ search, 1.2 s", rows)
 		if strings.Contains(d.frame(), "seed") {
 			t.Errorf("a search has a seed:\n%s", d.frame())
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -59,6 +60,14 @@ func TestMCPLines(t *testing.T) {
 		{ping(`"a"`), pong(`"a"`)},
 		{ping(`"\u0061 \ud83d"`), pong(`"\u0061 \ud83d"`)},
 		{`{"jsonrpc":"2.0","id":7,"method":"nothing"}`, `{"id":7,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":17,"method":"resources/list"}`, `{"id":17,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":18,"method":"resources/templates/list"}`,
+			`{"id":18,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":19,"method":"prompts/list"}`, `{"id":19,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":20,"method":"logging/setLevel","params":{"level":"info"}}`,
+			`{"id":20,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":21,"method":"completion/complete","params":{}}`,
+			`{"id":21,"jsonrpc":"2.0","error":{"code":-32601`},
 		{`{"jsonrpc":"2.0","id":1764131592123456780,` + fill + "\n" +
 			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1764131592123456780}}`, ""},
 		{`{"jsonrpc":"2.0","id":8,` + fill, `{"id":8,"jsonrpc":"2.0","result":{"content":`},
@@ -69,6 +78,10 @@ func TestMCPLines(t *testing.T) {
 		if c.answers != "" {
 			want = append(want, strings.Split(c.answers, "\n")...)
 		}
+	}
+	for i, method := range []string{"prompts/list", "tools/list"} { // before the agent has begun
+		in = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q}`, 22+i, method) + "\n" + in
+		want = append(want, fmt.Sprintf(`{"id":%d,"jsonrpc":"2.0","error":{"code":-32600`, 22+i))
 	}
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(t.Context(), "infill", "mcp", "--device", "cpu")

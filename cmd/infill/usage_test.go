@@ -84,7 +84,8 @@ func TestUsage(t *testing.T) {
 		{`augment in.csv -o o.csv --column tex`, `--column: in.csv has no column "tex": its columns are "text"`},
 		{`augment in.csv -o o.csv --rate 0.5 --blanks 2`, `--rate and --blanks exclude each other: give one`},
 
-		{`tui runs/typo`, `no folder runs/typo`},
+		{`tui runs/typo`, `"runs/typo" is no folder, and no text with a [MASK]`},
+		{`tui ""`, `"" is no folder, and no text with a [MASK]`},
 		{`tui he had`, `2 arguments`},
 		{`tui --steps 10 x`, `--steps: it is an option of samplers: name one with --sampler`},
 		{`tui --sampler dmala -n 1000 --steps 100000 x`, `--steps: chains × steps is above 2000000`},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http/httptest"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -173,7 +175,7 @@ func TestPageBlanks(t *testing.T) {
 			t.Errorf("%q has the words %q, on the page %q", text, want, parted[i])
 		}
 	}
-	if want := []string{"blank 1, press for a word", "blank 2, press for a word", "b, press for a blank",
+	if want := []string{"blank 1 for a, press for a word", "blank 2, press for a word", "b, press for a blank",
 		"blank 3, press for a word", "c, press for a blank"}; !slices.Equal(named, want) {
 		t.Errorf("the words are called %q", named)
 	}
@@ -231,6 +233,58 @@ func TestPageTells(t *testing.T) {
 	if !strings.Contains(name, "Copy text") || !slices.Equal(widths, []string{"100%", "50%"}) ||
 		scale != "A full bar is 80.0 %." {
 		t.Errorf("the button is called %q; bars are %q wide, %q", name, widths, scale)
+	}
+}
+
+// A press is undone by the browser's own key, the address keeps the text, Tab
+// stops at one of the words, and each name of a control has its text.
+func TestPageKeeps(t *testing.T) {
+	ctx := browser(t)
+	url := start(t, nil)
+	var pressed, undone, again, kept, pinned, unpinned, shared string
+	var asked []string
+	var stops, moved int
+	var unnamed []string
+	const unlike = `[...document.querySelectorAll("button[aria-label]")].filter(b =>
+		!b.getAttribute("aria-label").includes(b.textContent.replace(/[\[\]]/g, "").trim())).map(b => b.textContent)`
+	const text = "50 % of [MASK] & é 🙂"
+	value := func(into *string) chromedp.Action { return chromedp.Evaluate(`field.value`, into) }
+	undo := chromedp.KeyEvent("z", chromedp.KeyModifiers(input.ModifierCtrl))
+	ended := chromedp.Tasks{until(done), chromedp.Sleep(100 * time.Millisecond)}
+	err := chromedp.Run(ctx, chromedp.Navigate(url), ended,
+		chromedp.Evaluate(`$("words").children[1].click()`, nil), ended, value(&pressed),
+		undo, value(&undone), chromedp.KeyEvent("y", chromedp.KeyModifiers(input.ModifierCtrl)), value(&again),
+		chromedp.Evaluate(`[...$("words").children].filter(b => b.tabIndex === 0).length`, &stops),
+		chromedp.Focus("#words button[tabindex='0']", chromedp.ByQuery),
+		chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight),
+		chromedp.KeyEvent(kb.ArrowLeft), chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowRight),
+		chromedp.KeyEvent(kb.ArrowLeft),
+		chromedp.Evaluate(`[...$("words").children].indexOf(document.activeElement)`, &moved),
+		chromedp.Reload(), chromedp.Sleep(time.Second), ended, value(&kept),
+		chromedp.Evaluate(`document.querySelector(".bar").click()`, nil), ended, value(&pinned),
+		chromedp.Evaluate(unlike, &unnamed),
+		undo, value(&unpinned),
+		chromedp.Navigate("about:blank"),
+		chromedp.Navigate(url+"/#t="+neturl.PathEscape(text)), chromedp.Sleep(time.Second), ended, value(&shared),
+		chromedp.Evaluate(`performance.getEntriesByType("resource").map(r => r.name)`, &asked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before, after = "She closed the [MASK] and went to [MASK].", "She [MASK] the [MASK] and went to [MASK]."
+	if pressed != after || undone != before || again != after {
+		t.Errorf("a press gives %q, undone %q, and again %q", pressed, undone, again)
+	}
+	if stops != 1 || moved != 6 {
+		t.Errorf("%d words are stops of Tab; the keys lead to word %d", stops, moved)
+	}
+	if kept != after || strings.Count(pinned, "[MASK]") != 2 || unpinned != after {
+		t.Errorf("after a reload the text is %q, a kept word makes it %q, undone %q", kept, pinned, unpinned)
+	}
+	if shared != text || strings.Contains(strings.Join(asked, ""), "#") {
+		t.Errorf("the address gives %q; asked for %q", shared, asked)
+	}
+	if len(unnamed) > 0 {
+		t.Errorf("names without their texts: %q", unnamed)
 	}
 }
 

@@ -177,9 +177,9 @@ const warningCode = "299 infill "
 func (s *Server) maskPlan(f *infill.Filler, text string, o maskParameters) (*infill.Plan, error) {
 	var err error
 	if o.OwnMask {
-		text = f.Tokenizer().OnlyMask(text)
+		text, err = f.Tokenizer().OnlyMask(text)
 	}
-	if o.Truncation {
+	if err == nil && o.Truncation {
 		text, err = f.Cut(text)
 	}
 	if err != nil {

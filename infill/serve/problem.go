@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"strconv"
@@ -95,11 +96,22 @@ func init() {
 }
 
 // plainJSON writes JSON without escapes for HTML. It reads nothing: parse does.
-var plainJSON = huma.Format{Marshal: object.WriteLine}
+var plainJSON = huma.Format{Marshal: writeLine}
+
+// writeLine writes v as a line of JSON. A client that left wants no answer:
+// huma would answer the failed write with another status.
+func writeLine(w io.Writer, v any) error {
+	text, err := object.Encode(v)
+	if err != nil {
+		return err
+	}
+	_, _ = w.Write(append(text, '\n'))
+	return nil
+}
 
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	w.Header().Set("Content-Type", "application/json")
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.WriteHeader(p.status)
-	plainJSON.Marshal(w, p) //nolint:errcheck // a client that left wants no answer
+	writeLine(w, p) //nolint:errcheck // a Problem can always be encoded
 }

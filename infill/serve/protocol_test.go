@@ -128,8 +128,62 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s %s of %q: %d, Allow %q, %s", c.method, c.path, c.origin, w.Code, w.Header().Get("Allow"),
 				w.Body)
 		}
+		// Caches have to keep the answers to each origin apart.
+		exposed := map[bool]string{true: "Retry-After, Warning"}[c.origin == o.Origin]
+		if w.Header().Get("Vary") != "Origin" || w.Header().Get("Access-Control-Expose-Headers") != exposed {
+			t.Errorf("%s %s of %q: %v", c.method, c.path, c.origin, w.Header())
+		}
 		if w.Code == 405 && !strings.Contains(w.Body.String(), "send "+c.allow) {
 			t.Errorf("%s %s: %s", c.method, c.path, w.Body)
+		}
+	}
+}
+
+// gone is the connection of a client that leaves while it reads the answer.
+type gone struct {
+	header   http.Header
+	statuses []int
+	leave    func()
+}
+
+func (g *gone) Header() http.Header       { return g.header }
+func (g *gone) WriteHeader(status int)    { g.statuses = append(g.statuses, status) }
+func (g *gone) Write([]byte) (int, error) { g.leave(); return 0, net.ErrClosed }
+
+// TestClientLeaves: an answer that nobody reads has one status, and is no
+// failure of the server, whether the request is cancelled or not.
+func TestClientLeaves(t *testing.T) {
+	o := fakeOptions(t)
+	o.Log = func(line string) { t.Errorf("the log says %q", line) }
+	s, err := serve.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/", `{"inputs": "the [MASK] sat"}`},
+		{"POST", "/", `{"inputs": 3}`},
+		{"POST", "/v1/fill", `{"template": "the [MASK] sat"}`},
+		{"POST", "/v1/score", `{"texts": ["the cat sat"]}`},
+		{"POST", "/v1/gaps", `{"text": "the [cat] sat"}`},
+		{"GET", "/v1/models", ""},
+		{"GET", "/health", ""},
+		{"GET", "/openapi.json", ""},
+		{"GET", "/", ""},
+		{"GET", "/nothing", ""},
+	} {
+		for _, leaves := range []bool{false, true} {
+			ctx, cancel := context.WithCancel(t.Context())
+			r := httptest.NewRequestWithContext(ctx, c.method, c.path, strings.NewReader(c.body))
+			r.Header.Set("Content-Type", "application/json")
+			w := &gone{http.Header{}, nil, func() {}}
+			if leaves {
+				w.leave = cancel
+			}
+			s.ServeHTTP(w, r)
+			cancel()
+			if len(w.statuses) > 1 {
+				t.Errorf("%s %s: statuses %v", c.method, c.path, w.statuses)
+			}
 		}
 	}
 }
@@ -329,6 +383,19 @@ func TestEvents(t *testing.T) {
 			strings.Contains(progress, `"fills":[`) != c.fills ||
 			strings.Contains(progress, `"mean_log_likelihood":`) != c.mean || !strings.Contains(result, `"fills":[`) {
 			t.Errorf("%s: %d %s", c.body, code, text)
+		}
+	}
+}
+
+// TestOwnMaskIsNamed: where the model's own mask alone is a blank, the error names it.
+func TestOwnMaskIsNamed(t *testing.T) {
+	url := started(t, fakeOptions(t))
+	for _, path := range []string{"/", "/models/fake"} {
+		code, text := ask(t, url+path,
+			`{"inputs": ["the [MASK] sat", "the ___ sat"], "parameters": {"own_mask": true}}`)
+		if code != 422 || !strings.Contains(text, "text 2: ") ||
+			!strings.Contains(text, "write [MASK] where a word is wanted") || strings.Contains(text, "or ___") {
+			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}
 }

@@ -317,6 +317,9 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
+		if s.Origin != "" {
+			h.Set("Vary", "Origin") // also of answers without one, which a cache could give to others
+		}
 		host := strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), ".") // a full host name may end in a dot
 		own := func(name string) bool { return strings.EqualFold(name, host) }
 		if s.Hosts != nil && !slices.ContainsFunc(s.Hosts, own) {
@@ -326,7 +329,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		}
 		if s.Origin != "" && r.Header.Get("Origin") == s.Origin {
 			h.Set("Access-Control-Allow-Origin", s.Origin)
-			h.Add("Vary", "Origin")
+			h.Set("Access-Control-Expose-Headers", "Retry-After, Warning")
 			if r.Method == http.MethodOptions {
 				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept")
 				h.Set("Access-Control-Allow-Methods", "GET, POST")

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"infill/infill"
@@ -25,6 +27,7 @@ func Tools(o Options) (*mcp.Server, error) {
 		// The tools never change, so clients need not listen for changes.
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 			SupportedProtocolVersions: versions()})
+	server.AddReceivingMiddleware(declared)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	server.AddTool(&mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
 		OutputSchema: schemaOf[fillAnswer](),
@@ -35,6 +38,19 @@ func Tools(o Options) (*mcp.Server, error) {
 		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its " +
 			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, tool(s, s.scoreTool))
 	return server, nil
+}
+
+// declared refuses the methods of capabilities that the server does not have.
+// The SDK would answer with empty lists.
+func declared(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		group, _, _ := strings.Cut(method, "/")
+		if slices.Contains([]string{"resources", "prompts", "logging", "completion"}, group) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+				Message: method + ": this server has tools alone"}
+		}
+		return next(ctx, method, r)
+	}
 }
 
 // versions returns the versions of the protocol that the server agrees to. One

@@ -24,8 +24,8 @@ const PlotScore = "self_bleu"
 // left out.
 func (r *Results) Plot(score string) ([]byte, error) {
 	p := plot.New()
-	p.Title.Text = "samplers, with intervals over sentences"
-	p.Y.Label.Text = "mean U of the final states, nats"
+	p.Title.Text = "all samples, with intervals over sentences"
+	p.Y.Label.Text = "mean U of all samples, nats"
 	p.Legend.Top = true
 	p.Legend.Padding = vg.Points(4)
 	found := false

@@ -2,6 +2,7 @@ package modelstest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/json"
@@ -31,9 +32,11 @@ type Hub struct {
 	First   string                       // commit of the branch main
 	Second  string                       // a commit with other weights, which no branch has
 	Commits map[string]map[string][]byte // files of each commit
-	Refs    map[string]string            // commit of each branch
-	Private bool                         // whether the model needs Token
-	Gated   bool                         // whether the server refuses to send files
+	// Sizes has those of the sizes in the list of files that are not true.
+	Sizes   map[string]int64
+	Refs    map[string]string // commit of each branch
+	Private bool              // whether the model needs Token
+	Gated   bool              // whether the server refuses to send files
 
 	server   *httptest.Server
 	mu       sync.Mutex
@@ -182,11 +185,12 @@ func (s *Hub) serveList(w http.ResponseWriter, escaped string, blobs bool) {
 	for name, content := range files {
 		entry := map[string]any{"rfilename": name}
 		if blobs {
-			entry["size"] = len(content)
+			size := cmp.Or(s.Sizes[name], int64(len(content)))
+			entry["size"] = size
 			entry["blobId"] = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content)))
 			if large(name) {
 				entry["blobId"] = strings.Repeat("a", 40) // as for the id of a pointer
-				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content),
+				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": size,
 					"pointerSize": 130}
 			}
 		}

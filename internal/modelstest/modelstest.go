@@ -4,9 +4,11 @@ package modelstest
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -91,6 +93,40 @@ func vocabulary(n int) []string {
 		words = append(words, fmt.Sprintf("word%d", len(words)))
 	}
 	return words[:n]
+}
+
+// Shard divides the weights of the bundle in dir between two files, with an
+// index, as save_pretrained of transformers does with a large model.
+func Shard(dir string) error {
+	weights := filepath.Join(dir, "model.safetensors")
+	file, err := safetensors.Open(weights)
+	if err != nil {
+		return err
+	}
+	var parts [2][]safetensors.Data
+	where := map[string]string{}
+	shard := func(i int) string { return fmt.Sprintf("model-0000%d-of-00002.safetensors", i+1) }
+	for i, name := range file.Names() {
+		t, _ := file.Tensor(name)
+		parts[i%2] = append(parts[i%2], safetensors.Data{Name: name, DType: t.DType, Shape: t.Shape, Content: t.Bytes})
+		where[name] = shard(i % 2)
+	}
+	for i, part := range parts {
+		var content bytes.Buffer
+		err := safetensors.Write(&content, nil, part)
+		if err != nil {
+			return err
+		}
+		err = os.WriteFile(filepath.Join(dir, shard(i)), content.Bytes(), 0o644)
+		if err != nil {
+			return err
+		}
+	}
+	index, err := json.Marshal(map[string]any{"metadata": map[string]int{"total_size": 1}, "weight_map": where})
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(weights+".index.json", index, 0o644), os.Remove(weights))
 }
 
 // Bytes returns a function that returns content, for safetensors.Data.

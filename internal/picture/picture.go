@@ -5,6 +5,7 @@ package picture
 import (
 	"bytes"
 	"image/color"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -25,6 +26,21 @@ const Colours = 7
 // Colour returns the i-th colour of a plot.
 func Colour(i int) color.RGBA { return colours[i%Colours] }
 
+// short labels ticks with the fewest digits: 25 instead of 25.00.
+type short struct{ ticker plot.Ticker }
+
+// Ticks implements plot.Ticker.
+func (s short) Ticks(low, high float64) []plot.Tick {
+	ticks := s.ticker.Ticks(low, high)
+	for i, t := range ticks {
+		value, err := strconv.ParseFloat(t.Label, 64)
+		if err == nil {
+			ticks[i].Label = strconv.FormatFloat(value, 'f', -1, 64)
+		}
+	}
+	return ticks
+}
+
 // SVG draws a plot on a white page. The legend is to the right of the frame,
 // where it hides nothing.
 func SVG(p *plot.Plot) ([]byte, error) {
@@ -37,6 +53,9 @@ func SVG(p *plot.Plot) ([]byte, error) {
 	c.Fill(c.Rectangle.Path()) // the page around the picture may be dark
 	frame := *p
 	frame.Legend = plot.NewLegend()
+	for _, axis := range []*plot.Axis{&frame.X, &frame.Y} {
+		axis.Tick.Marker = short{axis.Tick.Marker}
+	}
 	frame.Draw(draw.Crop(c, margin, -size.X-2*margin, margin, -margin))
 	legend.Draw(draw.Crop(c, width+2*margin, 0, 0, -margin))
 	var b bytes.Buffer

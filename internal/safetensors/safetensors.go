@@ -19,6 +19,7 @@ import (
 	"io"
 	"maps"
 	"math/bits"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -52,10 +53,11 @@ type Tensor struct {
 	// Offset counts bytes from the start of the file, not of the data.
 	// Length is in bytes.
 	Offset, Length int64
-	Path           string // the file with the elements
+	Path           string // the file with the elements, without links
 }
 
-// File is a checked safetensors file. It keeps no file open.
+// File is a checked safetensors file, or several of one index. It keeps no file
+// open.
 type File struct {
 	Path    string
 	tensors map[string]Tensor
@@ -81,8 +83,12 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	file.Path = path
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
 	for name, t := range file.tensors {
-		t.Path = path
+		t.Path = resolved
 		file.tensors[name] = t
 	}
 	return file, nil

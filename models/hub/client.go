@@ -87,16 +87,22 @@ func (f *failure) Unwrap() error { return f.err }
 type brokenError struct{ error }
 
 // try calls do until it succeeds, fails for good, or fails Attempts times in a
-// row without further progress.
-func (c *client) try(ctx context.Context, do func() (further bool, err error)) error {
+// row that together brought less than the time has to bring. do returns how many
+// further bytes it brought.
+func (c *client) try(ctx context.Context, do func() (further int64, err error)) error {
+	var came int64
+	start := time.Now()
 	for attempt := 1; ; attempt++ {
 		further, err := do()
 		var failed *failure
 		if !errors.As(err, &failed) || failed.reason == nil || failed.wait > maxWait || ctx.Err() != nil {
 			return err
 		}
-		if further {
+		came += further
+		if came > 0 && enough(came, time.Since(start)) {
 			attempt = 1
+			came = 0
+			start = time.Now()
 		}
 		if attempt >= c.Attempts {
 			return err
@@ -114,12 +120,19 @@ func (c *client) try(ctx context.Context, do func() (further bool, err error)) e
 // errStalled says why a stalled connection was ended.
 var errStalled = errors.New("the connection went silent, or is too slow")
 
+// leastRate is the number of bytes that each second has to bring. Slower
+// transfers end, because a server could keep them going for ever.
+const leastRate = 1000
+
+// enough reports whether bytes are as many as a time has to bring.
+func enough(bytes int64, time time.Duration) bool { return float64(bytes) >= leastRate*time.Seconds() }
+
 // get requests address, from byte offset on if offset is not 0, and passes the
-// answer to read. The connection ends after Stall, unless read keeps calling
-// alive. For an incomplete answer, and for every status except 200 and 206, the
+// answer to read. The connection ends after Stall, unless read has passed enough
+// bytes to alive since. For an incomplete answer, and for every status except 200 and 206, the
 // error is a *failure.
 func (c *client) get(ctx context.Context, address string, offset int64,
-	read func(response *http.Response, alive func()) error) error {
+	read func(response *http.Response, alive func(bytes int)) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(c.Stall, func() { cancel(errStalled) })
@@ -146,7 +159,14 @@ func (c *client) get(ctx context.Context, address string, offset int64,
 		return c.refusal(response)
 	}
 	silence.Reset(c.Stall)
-	err = read(response, func() { silence.Reset(c.Stall) })
+	came := int64(0)
+	err = read(response, func(bytes int) {
+		came += int64(bytes)
+		if enough(came, c.Stall) {
+			silence.Reset(c.Stall)
+			came = 0
+		}
+	})
 	if broken := new(brokenError); errors.As(err, broken) {
 		err = cmp.Or(context.Cause(ctx), broken.error)
 		return &failure{err: err, reason: err, status: response.StatusCode}

@@ -19,6 +19,8 @@ const (
 	// unknownSize is the size of a file of which only the server knows where it
 	// ends.
 	unknownSize = -1
+	// largestUnknown is the size, in bytes, at which such a file is refused.
+	largestUnknown = 1 << 30
 )
 
 // A Plain is a file on a server that is no hub.
@@ -149,13 +151,16 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 	defer d.out.Close()
 	d.have = sizeOf(part)
 	longest := d.have
-	if d.have == d.size {
+	switch {
+	case d.have == d.size:
 		return nil
+	case d.have > d.most():
+		return fmt.Errorf("%s: %w", d.name, d.tooLong())
 	}
-	err = d.client.try(ctx, func() (bool, error) {
+	err = d.client.try(ctx, func() (int64, error) {
 		err := d.client.get(ctx, d.address, d.have, d.read)
-		further := d.have > longest
-		longest = max(longest, d.have)
+		further := max(d.have-longest, 0)
+		longest += further
 		return further, err
 	})
 	var failed *failure
@@ -170,7 +175,7 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 		if d.size != unknownSize {
 			came += fmt.Sprintf(" of %d", d.size)
 		}
-		return fmt.Errorf("%s: the connection broke %d times without bringing anything new, after %s bytes: %w; %s",
+		return fmt.Errorf("%s: the connection broke %d times and brought too little, after %s bytes: %w; %s",
 			d.name, d.client.Attempts, came, err, d.again)
 	}
 	return fmt.Errorf("%s: %w", d.name, err)
@@ -178,7 +183,7 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 
 // read appends a response to d.out. The checksum later shows whether the bytes
 // are right.
-func (d *download) read(response *http.Response, alive func()) error {
+func (d *download) read(response *http.Response, alive func(bytes int)) error {
 	if response.StatusCode == http.StatusOK && d.have > 0 { // the server ignores the range
 		d.client.advance(-d.within(d.have))
 		d.have = 0
@@ -186,14 +191,16 @@ func (d *download) read(response *http.Response, alive func()) error {
 			return fmt.Errorf("%s cannot be begun again", d.out.Name())
 		}
 	}
+	if response.ContentLength > d.most()-d.have {
+		return d.tooLong()
+	}
 	buffer := make([]byte, 256<<10)
 	for d.have != d.size {
-		room := int64(len(buffer))
-		if d.size != unknownSize {
-			room = min(room, d.size-d.have)
+		if d.have == d.most() {
+			return d.tooLong()
 		}
-		n, err := response.Body.Read(buffer[:room])
-		alive()
+		n, err := response.Body.Read(buffer[:min(int64(len(buffer)), d.most()-d.have)])
+		alive(n)
 		if n > 0 {
 			if _, err := d.out.Write(buffer[:n]); err != nil {
 				return err
@@ -212,6 +219,18 @@ func (d *download) read(response *http.Response, alive func()) error {
 		}
 	}
 	return nil
+}
+
+// most returns the size that the file has at most.
+func (d *download) most() int64 {
+	if d.size == unknownSize {
+		return largestUnknown
+	}
+	return d.size
+}
+
+func (d *download) tooLong() error {
+	return fmt.Errorf("%w: it is longer than %d bytes", errContent, d.most())
 }
 
 // sizeOf returns the size of the file at path, or 0 if there is no such file.

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -51,8 +53,8 @@ type Options struct {
 
 	Attempts int           // attempts in a row without progress before giving up; default 5
 	WaitMin  time.Duration // wait before the second attempt, doubled for each further one; default 1 s
-	// Stall is the longest time without data, and for a whole list of files.
-	// Default 60 s.
+	// Stall is the longest time without data, and for a whole list of files. In
+	// each such time, a file grows by leastRate at least. Default 60 s.
 	Stall time.Duration
 }
 
@@ -94,8 +96,8 @@ func isTrue(value string) bool {
 
 // Progress observes downloads. All calls come from one goroutine.
 type Progress interface {
-	// Begin is called at most once, before the weights, with the name of their
-	// file, the bytes already on disk and all bytes. It is not called for a
+	// Begin is called at most once, before the weights, with their name, the
+	// bytes already on disk and all bytes. It is not called for a
 	// model that is already stored, or that is refused for its config.
 	Begin(name string, have, total int64)
 	// Advance reports downloaded bytes. bytes is negative if bytes reported
@@ -259,8 +261,8 @@ func (c *client) listAnyway(ctx context.Context, address string) ([]byte, error)
 // Stall: it is short, and the timer would never end a connection that sends a
 // byte now and then.
 func (c *client) list(ctx context.Context, address string) (content []byte, err error) {
-	err = c.try(ctx, func() (bool, error) {
-		return false, c.get(ctx, address, 0, func(response *http.Response, _ func()) error {
+	err = c.try(ctx, func() (int64, error) {
+		return 0, c.get(ctx, address, 0, func(response *http.Response, _ func(int)) error {
 			content, err = io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1))
 			if err != nil {
 				return brokenError{err}
@@ -297,14 +299,55 @@ func (r *Repository) Find(name string) (File, bool) {
 	return r.Files[i], true
 }
 
-// FetchWeights fetches the file of the weights as Fetch does. As this takes
-// long, it reports progress.
-func (r *Repository) FetchWeights(ctx context.Context, f File, dir string) error {
-	at := filepath.Join(dir, f.Name)
-	r.copyCached(f, at)
+// FetchWeights fetches the files of the weights as Fetch does. As this takes
+// long, it reports progress, under the name weights.
+func (r *Repository) FetchWeights(ctx context.Context, weights string, files []File, dir string) error {
+	for _, f := range files {
+		r.copyCached(f, filepath.Join(dir, f.Name))
+	}
+	err := room(files, dir)
+	if err != nil {
+		return err
+	}
+	var have, total int64
+	for _, f := range files {
+		have += f.onDisk(dir)
+		total += f.Size
+	}
 	r.client.begun = true
-	r.client.Progress.Begin(f.Name, min(f.Size, max(sizeOf(at), sizeOf(at+partSuffix))), f.Size)
-	return r.Fetch(ctx, f, dir)
+	r.client.Progress.Begin(weights, have, total)
+	for _, f := range files {
+		err := r.Fetch(ctx, f, dir)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onDisk returns how many bytes of f are in dir.
+func (f File) onDisk(dir string) int64 {
+	at := filepath.Join(dir, f.Name)
+	return min(f.Size, max(sizeOf(at), sizeOf(at+partSuffix)))
+}
+
+// room returns an error if what is missing of the files does not fit on the disk
+// of dir.
+func room(files []File, dir string) error {
+	free, known := freeBytes(dir)
+	if !known {
+		return nil
+	}
+	need := uint64(0)
+	for _, f := range files {
+		missing := uint64(max(f.Size, 0) - f.onDisk(dir))
+		need += min(missing, math.MaxUint64-need)
+	}
+	if need <= free {
+		return nil
+	}
+	return &fs.PathError{Op: "write", Path: dir,
+		Err: fmt.Errorf("the files take %d bytes, and the disk has %d free", need, free)}
 }
 
 // Fetch downloads f into dir, unless the complete file with the right checksum
@@ -328,6 +371,10 @@ func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 	if d.hash == nil {
 		return fmt.Errorf("%s: the hub lists no checksum, so what it sends could not be verified; set %s to another "+
 			"mirror", f.Name, endpointVariable)
+	}
+	err := room([]File{f}, dir)
+	if err != nil {
+		return err
 	}
 	return d.run(ctx)
 }

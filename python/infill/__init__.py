@@ -9,7 +9,7 @@
 import importlib.metadata
 
 from ._client import Infill, pipeline
-from ._process import InfillError
+from ._process import InfillError, PipelineException
 from ._results import Exercise, Fill, Pair, Result, Score, Table
 
 try:
@@ -17,4 +17,5 @@ try:
 except importlib.metadata.PackageNotFoundError:  # run from the source
     __version__ = "unknown"
 
-__all__ = ["Exercise", "Fill", "Infill", "InfillError", "Pair", "Result", "Score", "Table", "__version__", "pipeline"]
+__all__ = ["Exercise", "Fill", "Infill", "InfillError", "Pair", "PipelineException", "Result", "Score", "Table",
+           "__version__", "pipeline"]

@@ -9,11 +9,11 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Literal, TypeVar, cast, overload
 
-from ._process import Answer, InfillError, Process, ProgramEnded, program
+from ._process import Answer, InfillError, PipelineException, Process, ProgramEnded, program
 from ._results import Exercise, Pair, Result, Score
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Infill:
         """Fill the blanks of a template, or of each of several.
 
         Of several, one that is wrong is an error that names it. With errors="keep", the
-        error stands in its place, and the others are filled.
+        error stands in its place, and the others are filled; so it is with a missing value.
 
         Options are those of the command, with underscores: top, slot, ban, pos, blank,
         order, budget, samples, seed, sampler, steps, ... slot takes a list for every
@@ -98,8 +98,9 @@ class Infill:
                 options[name] = int(value)  # budget=1e4
         if isinstance(template, str):
             return _read(Result, self._process.ask("/v1/fill", {"template": template, **options}).body)
-        bodies = [{"template": text, **options} for text in _texts(template)]
-        return self._each("/v1/fill", bodies, Result, progress, keep=_keeps(errors))
+        keep = _keeps(errors)
+        bodies = [_body(text, {"template": text, **options}) for text in _texts(template, keep=keep)]
+        return self._each("/v1/fill", bodies, Result, progress, keep=keep)
 
     @_public
     def fill_mask(
@@ -148,7 +149,7 @@ class Infill:
         context stands before each text, and is not scored. For errors see fill.
         """
         keep = _keeps(errors) and not isinstance(text, str)
-        bodies = [{"texts": [t], "method": method, "context": context} for t in _texts(text)]
+        bodies = [_body(t, {"texts": [t], "method": method, "context": context}) for t in _texts(text, keep=keep)]
         scores = self._each("/v1/score", bodies, _score, progress, keep=keep)
         return scores[0] if isinstance(text, str) else scores
 
@@ -210,7 +211,7 @@ class Infill:
     def _each(
         self,
         path: str,
-        bodies: list[dict[str, Any]],
+        bodies: Sequence[dict[str, Any] | InfillError],
         read: Callable[[Any], T],
         progress: bool | None,
         name: Callable[[int], str] = lambda i: f"item {i}",
@@ -218,7 +219,8 @@ class Infill:
     ) -> list[T]:
         """Send many requests, some at once, and give the answers in their order.
 
-        If keep is true, an error of one stands in its place.
+        An error in the place of a request is its answer. If keep is true, an error of one
+        stands in its place.
         """
         answers: list[Any] = []
         sent: list[Future[Answer]] = []
@@ -227,7 +229,7 @@ class Infill:
         try:
             for i in range(len(bodies)):
                 while len(sent) < min(len(bodies), i + _AT_ONCE):
-                    sent.append(self._process.send(path, bodies[len(sent)]))
+                    sent.append(self._send(path, bodies[len(sent)]))
                 answer: Any
                 try:
                     found = self._answer(sent[i], path, bodies[i])
@@ -255,12 +257,20 @@ class Infill:
             _warn(warning)
         return answers
 
-    def _answer(self, sent: Future[Answer], path: str, body: dict[str, Any]) -> Answer:
+    def _send(self, path: str, body: dict[str, Any] | InfillError) -> Future[Answer]:
+        if isinstance(body, dict):
+            return self._process.send(path, body)
+        failed: Future[Answer] = Future()
+        failed.set_exception(body)
+        return failed
+
+    def _answer(self, sent: Future[Answer], path: str, body: dict[str, Any] | InfillError) -> Answer:
         """Return an answer, asked for once more if the program ended."""
         try:
             return sent.result()
         except ProgramEnded:
-            pass
+            if not isinstance(body, dict):
+                raise
         return self._process.ask(path, body)
 
 
@@ -289,8 +299,19 @@ def _read(read: Callable[[Any], T], answer: Any) -> T:
         raise InfillError(f"the program's answer cannot be read: {answer!r:.80} ({error!r})") from None
 
 
-def _texts(texts: Any, of: str = "item") -> list[str]:
-    """Return one text, or many, as a list; an error names the first that is none."""
+def _body(text: str | InfillError, body: dict[str, Any]) -> dict[str, Any] | InfillError:
+    return text if isinstance(text, InfillError) else body
+
+
+@overload
+def _texts(texts: Any, of: str = "item") -> list[str]: ...
+@overload
+def _texts(texts: Any, of: str = "item", *, keep: bool) -> list[str | InfillError]: ...
+def _texts(texts: Any, of: str = "item", *, keep: bool = False) -> Any:
+    """Return one text, or many, as a list.
+
+    An error names the first that is none. If keep is true, an error stands in the place of each.
+    """
     if isinstance(texts, str):
         return [texts]
     one = isinstance(texts, (bytes, bytearray, Mapping)) or not hasattr(texts, "__iter__")
@@ -298,9 +319,13 @@ def _texts(texts: Any, of: str = "item") -> list[str]:
         raise InfillError(f"{texts!r:.80} is no text, nor a list of texts")
     found = list(texts)
     for i, text in enumerate(found):
-        if not isinstance(text, str):
+        if isinstance(text, str):
+            continue
+        wrong = f"{text!r:.80} is no text: fill in what is missing, or leave it out"
+        if not keep:
             where = f"item {i}" if of == "item" else of
-            raise InfillError(f"{where}: {text!r:.80} is no text: fill in what is missing, or leave it out")
+            raise InfillError(f"{where}: {wrong}")
+        found[i] = InfillError(wrong)
     return found
 
 
@@ -356,7 +381,12 @@ class _FillMask:
         top_k = self.top_k if top_k is None else top_k
         targets = self.targets if targets is None else targets
         truncation = self.truncation if tokenizer_kwargs is None else _truncates(tokenizer_kwargs)
-        return self.infill._masks(inputs, top_k, targets, own_mask=True, truncation=truncation)
+        try:
+            return self.infill._masks(inputs, top_k, targets, own_mask=True, truncation=truncation)
+        except ProgramEnded:
+            raise
+        except InfillError as error:
+            raise _refusal()(*error.args) from None
 
 
 def _truncates(options: Mapping[str, Any] | None) -> bool:
@@ -370,6 +400,35 @@ def _truncates(options: Mapping[str, Any] | None) -> bool:
     if wanted in (None, False, "do_not_truncate"):
         return False
     raise ValueError(f"tokenizer_kwargs: truncation: {wanted!r} is not True or False")
+
+
+def _refusal() -> type[PipelineException]:
+    """Return the class of a pipeline's errors: also that of transformers, if a program has loaded it."""
+    theirs = getattr(sys.modules.get("transformers.pipelines"), "PipelineException", None)
+    if not isinstance(theirs, type) or not issubclass(theirs, Exception):
+        return PipelineException
+    return type("PipelineException", (PipelineException, theirs), {})
+
+
+# What changes nothing here, of the arguments of transformers' pipeline and of its model_kwargs.
+_IDLE = {"args_parser", "binary_output", "feature_extractor", "framework", "image_processor", "processor", "token",
+         "trust_remote_code", "use_auth_token"}
+_IDLE_OF_MODEL = {"attn_implementation", "low_cpu_mem_usage", "max_memory", "offload_folder", "offload_state_dict",
+                  "trust_remote_code", "use_safetensors"}
+
+
+def _same_model(name: str, given: Any, model: Any) -> None:
+    """Refuse a tokenizer or a config other than the model's own."""
+    of = given if isinstance(given, (str, os.PathLike)) else getattr(given, "name_or_path", getattr(given, "_name_or_path", None))
+    if model is None or not isinstance(of, (str, os.PathLike)) or os.path.normpath(of) != os.path.normpath(model):
+        raise ValueError(f"{name}: another one than the model's own would change the answer: leave it out")
+
+
+def _device_of(device_map: Any) -> Any:
+    """Return the one device that a map names, or None if it leaves the choice, or names several."""
+    devices = set(device_map.values()) if isinstance(device_map, Mapping) else {device_map}
+    device = devices.pop() if len(devices) == 1 else None
+    return None if device in ("auto", "balanced", "balanced_low_0", "sequential") else device
 
 
 @_public
@@ -387,7 +446,13 @@ def pipeline(
     dtype: Any = None,
     torch_dtype: Any = None,
     use_fast: bool | None = None,
-    **options: Any,
+    tokenizer: Any = None,
+    config: Any = None,
+    device_map: Any = None,
+    model_kwargs: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    program: str | None = None,
+    **others: Any,
 ) -> _FillMask:
     """Stand in for transformers.pipeline("fill-mask", ...).
 
@@ -397,16 +462,39 @@ def pipeline(
     error; tokenizer_kwargs={"truncation": True} cuts it at the right, as there. batch_size,
     num_workers and use_fast change nothing: the program chooses its own.
     Numbers are computed in float32, so that dtype can be nothing else.
+    Other arguments of transformers that change nothing here are taken with a warning, and
+    those that would change the answer are refused. threads and program are those of Infill.
     """
     if task != "fill-mask":
         raise ValueError(f"the task {task!r} is not here: only fill-mask")
+    of_model = {name: value for name, value in (model_kwargs or {}).items() if value is not None}
+    others = {name: value for name, value in others.items() if value is not None and value is not False}
+    for name in others.keys() - _IDLE:
+        raise TypeError(f"pipeline: {name} is not here, and may change the answer: leave it out")
+    for name in of_model.keys() - _IDLE_OF_MODEL - {"device_map", "dtype", "revision", "torch_dtype"}:
+        raise TypeError(f"pipeline: model_kwargs: {name} is not here, and may change the answer: leave it out")
+    for name, value in (("tokenizer", tokenizer), ("config", config)):
+        if value is not None:
+            _same_model(name, value, model)
+    revision = of_model.get("revision") if revision is None else revision
+    device_map = of_model.get("device_map") if device_map is None else device_map
+    idle = [*others, *(f"model_kwargs[{name!r}]" for name in of_model.keys() & _IDLE_OF_MODEL)]
+    if device_map is not None:
+        if device is not None:
+            raise ValueError("device and device_map: give one of them")
+        device = _device_of(device_map)
+        if device is None:
+            idle.append("device_map")
+    if idle:
+        _warn(f"changes nothing here: {', '.join(sorted(idle))}")
     if torch_dtype is not None:
         warnings.warn("torch_dtype is deprecated: write dtype", FutureWarning, stacklevel=2)
-    for kind in (dtype, torch_dtype):
+    for kind in (dtype, torch_dtype, of_model.get("dtype"), of_model.get("torch_dtype")):
         if kind is not None and str(kind).removeprefix("torch.") not in ("auto", "float32", "float"):
             raise ValueError(f"dtype: {kind} is not here: numbers are computed in float32")
     if revision is not None:
         if model is None or os.path.isdir(model):
             raise ValueError("revision: it is for the name of a model, not for a folder or the default")
         model = f"{os.fspath(model)}@{revision}"
-    return _FillMask(Infill(model, device=device, **options), top_k, targets, tokenizer_kwargs)
+    made = Infill(model, device=device, threads=threads, program=program)
+    return _FillMask(made, top_k, targets, tokenizer_kwargs)

@@ -32,6 +32,20 @@ class InfillError(Exception):
     """What is wrong with a request, or with the program, in one line."""
 
 
+class PipelineException(InfillError):
+    """What is wrong with the input of a pipeline, as in transformers.
+
+    If transformers.pipelines is loaded, the error is one of that module's class, too.
+    """
+
+    def __init__(self, *args: object):
+        Exception.__init__(self, *args)  # the class of transformers takes other arguments
+        self.task, self.model, self.reason = "fill-mask", None, str(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PipelineException, self.args
+
+
 class ProgramEnded(InfillError):
     """The program ended before it answered."""
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import warnings
 
 import pytest
@@ -562,6 +563,17 @@ def test_pipeline_reads_its_mask_only(pipe):
         pipe("a ___ house")
 
 
+def test_another_mask():
+    """The error of a text without the model's mask names that mask, and not another one."""
+    roberta = pipeline("fill-mask", model=HERE.parent.parent / "lm" / "internal" / "bert" / "testdata" / "roberta")
+    mask = roberta.tokenizer.mask_token
+    assert mask == "<mask>" and roberta(f"a {mask} house")
+    for text in ("a [MASK] house", "a ___ house", "a house"):
+        with pytest.raises(InfillError, match="write <mask> where a word is wanted") as caught:
+            roberta(text)
+        assert "or ___" not in str(caught.value)
+
+
 def test_targets_of_several_pieces(m, pipe):
     """The first piece is rated, with a warning at the line that asked."""
     for ask in (m.fill_mask, pipe):
@@ -629,3 +641,99 @@ def test_odd_programs(tmp_path, monkeypatch, code, says):
         with pytest.raises(InfillError, match=says):
             odd.fill("a [MASK]")
     assert time.monotonic() - began < 20
+
+
+def test_missing_texts_are_kept(m):
+    """With errors="keep", a row without a text is an error, and the others have answers."""
+    texts = ["a [MASK]", math.nan, None, 3, b"a [MASK]", "no blank", "the [MASK] sat"]
+    kept = m.fill(texts, top=1, errors="keep")
+    assert [isinstance(k, InfillError) for k in kept] == [False, True, True, True, True, True, False]
+    assert str(kept[1]) == "item 1: nan is no text: fill in what is missing, or leave it out"
+    assert str(kept[5]).startswith("item 5: no blank") and kept[6][0] == m.fill(texts[6], top=1)[0]
+    scores = m.score(["a word", math.nan, "two words"], errors="keep")
+    assert scores[0].log_likelihood < 0 and str(scores[1]).startswith("item 1: nan is no text") and scores[2] == m.score("two words")
+    assert [str(k)[:8] for k in m.fill([None] * 3, errors="keep")] == ["item 0: ", "item 1: ", "item 2: "]
+    with pytest.raises(InfillError, match="nor a list of texts"):
+        m.fill(3, errors="keep")
+    many = m.score(["a word"] * 300 + [math.nan] + ["a word"] * 300, errors="keep")
+    assert [i for i, s in enumerate(many) if isinstance(s, InfillError)] == [300]
+
+
+def test_columns_with_missing_values(m):
+    pandas = pytest.importorskip("pandas")
+    column = pandas.Series(["a [MASK] house", None, pandas.NA, math.nan, "a [MASK] day"])
+    for given in (column, column.astype("string"), column.to_numpy()):
+        kept = m.fill(given, top=1, errors="keep")
+        assert [isinstance(k, InfillError) for k in kept] == [False, True, True, True, False]
+
+
+def test_arguments_of_transformers():
+    text = "he had [MASK] me"
+    want = pipeline("fill-mask", model="small-uncased")(text)
+
+    class Tokenizer:
+        name_or_path = "small-uncased"
+
+    for options in (
+        {"framework": "pt"},
+        {"device_map": "auto"},
+        {"device_map": {"embeddings": "cpu", "head": "cuda:0"}},
+        {"trust_remote_code": True},
+        {"token": "hf_abc", "processor": object()},
+        {"model_kwargs": {"attn_implementation": "sdpa", "low_cpu_mem_usage": True}},
+    ):
+        with pytest.warns(UserWarning, match="changes nothing here: ") as caught:
+            assert pipeline("fill-mask", model="small-uncased", **options)(text) == want
+        assert len(caught) == 1 and caught[0].filename == __file__
+        for name in options:
+            assert name in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for options in (
+            {"framework": None, "trust_remote_code": False, "model_kwargs": {}, "device_map": None},
+            {"tokenizer": "small-uncased"},
+            {"tokenizer": Tokenizer(), "config": "small-uncased"},
+            {"device_map": "cpu"},
+            {"device_map": {"": "cpu"}, "model_kwargs": {"dtype": "float32"}},
+        ):
+            assert pipeline("fill-mask", model="small-uncased", **options)(text) == want
+    for kind, options, says in (
+        (ValueError, {"tokenizer": "bert-base-uncased"}, "tokenizer: another one"),
+        (ValueError, {"tokenizer": object()}, "tokenizer: another one"),
+        (ValueError, {"config": "bert-base-uncased"}, "config: another one"),
+        (ValueError, {"device_map": "cpu", "device": -1}, "give one of them"),
+        (ValueError, {"model_kwargs": {"torch_dtype": "float16"}}, "float16 is not here"),
+        (TypeError, {"model_kwargs": {"load_in_8bit": True}}, "model_kwargs: load_in_8bit is not here"),
+        (TypeError, {"pipeline_class": object}, "pipeline: pipeline_class is not here"),
+        (TypeError, {"precision": "int8"}, "pipeline: precision is not here"),
+        (InfillError, {"device_map": "gpu"}, '--device: "gpu" is not one of'),
+    ):
+        with pytest.raises(kind, match=says):
+            pipeline("fill-mask", model="small-uncased", **options)
+    with pytest.raises(ValueError, match="tokenizer"):
+        pipeline("fill-mask", tokenizer="small-uncased")  # of the default model, whatever that is
+
+
+def test_pipeline_exception(pipe, monkeypatch):
+    """The error of an input is one of transformers' class, where a program has loaded it."""
+    import infill
+
+    with pytest.raises(infill.PipelineException, match="no blank") as caught:
+        pipe("no mask")
+    assert isinstance(caught.value, InfillError) and pickle.loads(pickle.dumps(caught.value)).args == caught.value.args
+
+    class PipelineException(Exception):
+        def __init__(self, task, model, reason):
+            super().__init__(reason)
+            self.task, self.model = task, model
+
+    loaded = types.ModuleType("transformers.pipelines")
+    loaded.PipelineException = PipelineException
+    monkeypatch.setitem(sys.modules, "transformers.pipelines", loaded)
+    for inputs in ("no mask", ["a [MASK]", "no mask"], math.nan):
+        with pytest.raises(PipelineException) as caught:
+            pipe(inputs)
+        assert isinstance(caught.value, infill.PipelineException) and caught.value.task == "fill-mask"
+        assert isinstance(pickle.loads(pickle.dumps(caught.value)), infill.PipelineException)
+        assert caught.value.__context__ is None
+    assert runs("import infill, sys; infill.pipeline('fill-mask')('a [MASK]'); print('transformers' in sys.modules)") == "False"

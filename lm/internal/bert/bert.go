@@ -135,7 +135,7 @@ func (m *builder) stored(name string, first, n int) *onnx.Value {
 	for i, d := range t.Shape {
 		shape[i] = int64(d)
 	}
-	at := onnx.Location{File: filepath.Base(m.bundle.Data), Offset: t.Offset, Length: t.Length}
+	at := onnx.Location{File: filepath.Base(t.Path), Offset: t.Offset, Length: t.Length}
 	if len(shape) > 0 && int64(n) != shape[0] {
 		if int64(first+n) > shape[0] {
 			m.fail("tensor %s has shape %v, rows %d to %d are needed", name, t.Shape, first, first+n)

@@ -1,7 +1,7 @@
 package ort
 
-// Only this file imports onnxruntime_go, so a change of binding needs a change
-// of this file alone.
+// Only this file, and library/module.go for what lies beside its source, import
+// onnxruntime_go: a change of binding needs a change of these files alone.
 
 import (
 	"errors"

@@ -1,9 +1,8 @@
 // Package ort runs ONNX graphs with onnxruntime: one environment per process,
 // devices, sessions, cancellation.
 //
-// It is the only package that imports onnxruntime_go, and binding.go is its
-// only file that does. Its subpackage library finds and fetches the shared
-// library.
+// Its file binding.go runs onnxruntime_go. Its subpackage library finds and
+// fetches the shared library.
 //
 // Memory: a session works on the caller's slices, which are pinned while C code
 // sees them. A call returns only when C code has finished with the slices, even

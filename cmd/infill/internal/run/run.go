@@ -162,7 +162,8 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 		cli.Warn(s, quiet, "%s", w)
 	}
 	for _, name := range b.Options {
-		cli.Warn(s, quiet, "the column %s is read as an option, and some values are none; --keep %[1]s copies it", name)
+		cli.Warn(s, quiet, "the column %s is read as an option, and the option refuses some of its values; --keep "+
+			"%[1]s copies it", name)
 	}
 	return verdict(s, quiet, shard, b)
 }

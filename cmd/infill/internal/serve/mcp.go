@@ -193,6 +193,11 @@ func (c *conversation) Write(_ context.Context, message jsonrpc.Message) error {
 		} else if answer.ID.IsValid() {
 			return nil
 		}
+		var known *jsonrpc.Error
+		if answer.Error != nil && !errors.As(answer.Error, &known) {
+			// The library gives a call before initialize no code.
+			answer.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: answer.Error.Error()}
+		}
 		id = json.RawMessage(cmp.Or(own, "null"))
 		answer.ID = jsonrpc.ID{}
 	}

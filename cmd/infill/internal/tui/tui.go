@@ -78,7 +78,7 @@ func (o *tuiOptions) take(args []string) error {
 	if err == nil && info.IsDir() {
 		o.config.Folder = text
 	} else if len(tokenize.BlankSpans(text, o.blank())) == 0 && !strings.ContainsAny(text, " [<") {
-		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", text),
+		return &cli.UsageError{Err: fmt.Errorf("%q is no folder, and no text with a [MASK]", text),
 			Hint: "give the folder of an evaluation, or a template in quotes"}
 	} else {
 		o.config.Template = text

@@ -1,8 +1,9 @@
 // Package library finds the onnxruntime shared library, or fetches it.
 //
 // Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in
-// the cache folder, and at the Python package onnxruntime of the environment
-// that the executable is installed in. If INFILL_ONNXRUNTIME names a library
+// the cache folder, at the Python package onnxruntime of the environment that the
+// executable is installed in, and in the Go module of the binding, which has
+// libraries for some platforms. If INFILL_ONNXRUNTIME names a library
 // that is not usable, Find returns an error and tries nothing else.
 //
 // Fetch tries, in this order, Python's pip (release 1.31.1), the publisher's
@@ -28,6 +29,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"infill/models"
@@ -57,7 +59,7 @@ type Options struct {
 // Library describes a place to look for a library: whether the place has a
 // usable library, and if not, why.
 type Library struct {
-	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "Python package"
+	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "Python package", "Go module"
 	Path    string // absolute path of the file, or, if there is none, of the file or folder that was tried
 	Version string // "1.31.1", from the name of the file or of the cache's folder; "" if unknown
 	Found   bool
@@ -145,6 +147,9 @@ func survey(o Options) ([]Library, error) {
 	}
 	if python.Path != "" {
 		list = append(list, python)
+	}
+	if !slices.ContainsFunc(list, func(l Library) bool { return l.Usable }) { // as its digest takes time
+		list = append(list, o.inModule())
 	}
 	return list, nil
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"infill/internal/check"
+	"infill/internal/regular"
 	"infill/models"
 )
 
@@ -418,5 +419,34 @@ func TestServes(t *testing.T) {
 		if got := Serves(version); got != want {
 			t.Errorf("Serves(%q) = %t", version, got)
 		}
+	}
+}
+
+// Where the binding's module has a library, a fresh clone needs no download. The
+// cache comes first, and another file in its place is not loaded.
+func TestModule(t *testing.T) {
+	folder := cache(t)
+	for at, file := range moduleFiles() {
+		o := Options{goos: at.os, goarch: at.arch}
+		found, err := Find(o)
+		if err != nil || found.Place != "Go module" || found.Version != "1.24.1" ||
+			!strings.HasSuffix(filepath.ToSlash(found.Path), file.path) {
+			t.Errorf("%v: %+v, %v", at, found, err)
+		}
+		if got := check.Must(regular.SHA256(found.Path))(t); got != file.sha256 {
+			t.Errorf("%v: %s", at, got)
+		}
+		o.CUDA = true
+		if found, err := Find(o); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%v with CUDA: %+v, %v", at, found, err)
+		}
+	}
+	if found, err := Find(Options{goos: "linux", goarch: "amd64"}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	fetched := filepath.Join(filepath.Dir(folder), "linux-arm64", "libonnxruntime.so")
+	write(t, fetched, []byte("as fetched"))
+	if found, err := Find(Options{goos: "linux", goarch: "arm64"}); err != nil || found.Path != fetched {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
