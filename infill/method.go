@@ -48,24 +48,25 @@ type Asked struct {
 	Seconds    float64 // of the budget; 0 if it has none
 }
 
-// methods are all methods. Each has a file of its own, which says what it does.
-var methods = []Method{Search{}, Draws{}, Chains{}}
+// methods returns all methods. Each has a file of its own, which says what it does.
+func methods() []Method { return []Method{Search{}, Draws{}, Chains{}} }
 
 var _, _, _ Method = Search{}, Draws{}, Chains{}
 
 // MethodOf returns the method of a result by [Result.Method]. Its options are the
 // defaults.
 func MethodOf(name string) Method {
-	at := slices.IndexFunc(methods, func(m Method) bool { return m.Name() == name })
+	all := methods()
+	at := slices.IndexFunc(all, func(m Method) bool { return m.Name() == name })
 	if at < 0 { // the name of a sampler
 		return Chains{}
 	}
-	return methods[at]
+	return all[at]
 }
 
 // SpecialColumns returns the columns of a table of fills that not every method fills.
 func SpecialColumns() (columns []string) {
-	for _, m := range methods {
+	for _, m := range methods() {
 		columns = append(columns, m.Columns()...)
 	}
 	return columns

@@ -19,9 +19,15 @@ type Given = option.Given
 // A Fact is an option with the text of its value, as a signature has it.
 type Fact = option.Fact
 
-var options = option.Of(option.Owner{Zero: Fit{}}, option.Owner{Zero: Request{}},
-	option.Owner{Method: MethodSearch, Zero: Search{}}, option.Owner{Method: MethodDraws, Zero: Draws{}},
-	option.Owner{Method: MethodChains, Zero: Chains{}})
+var options = readOptions()
+
+func readOptions() *option.Set {
+	owners := []option.Owner{{Zero: Fit{}}, {Zero: Request{}}}
+	for _, m := range methods() {
+		owners = append(owners, option.Owner{Method: m.Name(), Zero: m})
+	}
+	return option.Of(owners...)
+}
 
 // Options lists the options, in the order of the command's help.
 func Options() []Option { return options.Options() }

@@ -404,3 +404,45 @@ func panics(do func()) (panicked bool) {
 	do()
 	return false
 }
+
+// TestSamplerSettings: a setting of a sampler that is an option has two spellings of one
+// value, and what is no setting of a sampler is refused.
+func TestSamplerSettings(t *testing.T) {
+	plain, err := NewRequest(twoSlots, givens(t, "sampler=dmala", "step-size=0.4", "balance=sqrt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, err := NewRequest(twoSlots, givens(t, "sampler=dmala:step-size=0.4,balance=sqrt"))
+	if err != nil || !reflect.DeepEqual(plain, inside) || !reflect.DeepEqual(plain.Facts(), inside.Facts()) {
+		t.Errorf("%+v, and %+v, error %v", plain, inside, err)
+	}
+	for _, text := range []string{"dmala:samples=3", "dmala:rank=final", "dmala:top=3", "dmala:nonsense=1"} {
+		_, err := NewRequest(twoSlots, givens(t, "sampler="+text))
+		if err == nil || !strings.Contains(err.Error(), "is not a sampler with its settings") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestZeroChains: chains of which only the sampler is given are those of a user who
+// gives nothing else.
+func TestZeroChains(t *testing.T) {
+	named, err := NewRequest(twoSlots, givens(t, "sampler=dmala"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := Request{Template: twoSlots, Method: Chains{Sampler: NewSampler("dmala")}}
+	c, _ := zero.Chains()
+	if !reflect.DeepEqual(named.Settled(), zero.Settled()) || c.Steps != 50 || c.WarmUp != 25 || c.Candidates != 250 ||
+		c.Samples != 25 {
+		t.Errorf("%+v", c)
+	}
+	none := Request{Method: Chains{Sampler: NewSampler("dmala"), Steps: 1, WarmUp: 0}}
+	if c, _ = none.Chains(); c.WarmUp != None {
+		t.Errorf("half of one step is %d steps", c.WarmUp)
+	}
+	f, _ := newFake(t)
+	if r, err := f.Fill(t.Context(), zero, nil); err != nil || r.Stats.Chains.Steps != 50 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

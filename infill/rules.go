@@ -171,8 +171,8 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	// says that its pieces are known.
 	if len(words) == 1 && b.High == 0 && len(list.fills[0].ids) > 1 {
 		word := list.fills[0]
-		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with that "+
-			"of a word of one piece", word.text, countPieces(len(word.ids)), number))
+		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with "+
+			"that of a word of one piece", word.text, countPieces(len(word.ids)), number))
 	}
 	fitting := map[int][]listed{}
 	lengths := map[int]bool{}

@@ -269,7 +269,7 @@ func TestPatterns(t *testing.T) {
 	}
 	for template, want := range map[string]string{
 		"the [MASK~zz+] .":             "no word of the vocabulary fits zz+",
-		"the [MASK~(] .":               "a pattern that is not a regular expression",
+		"the [MASK~(] .":               "a pattern that is no regular expression (missing closing ))",
 		"the [MASK~] .":                "a pattern that is not a regular expression",
 		"the [MASK~cat .":              "the closing ] is missing",
 		"the [MASK~[]a] .":             "the closing ] is missing",

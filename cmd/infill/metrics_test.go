@@ -47,7 +47,7 @@ func TestMetricsFiles(t *testing.T) {
 		{"d.json", "[" + results, "text (d.json): unexpected EOF"},
 		{"b.csv", "id,words\n1,the kettle sang\n", `has no column "text": its columns are "id", "words"`},
 		{"b.txt.gz", lines, "b.txt.gz: the file is no gzip, as its name says, or is cut off or damaged"},
-		{"c.txt.gz", gz.String()[:gz.Len()-4], "text (c.txt.gz): line 3: " +
+		{"c.txt.gz", gz.String()[:gz.Len()-4], "text (c.txt.gz): " +
 			"the file is no gzip, as its name says, or is cut off or damaged"},
 	} {
 		path := filepath.Join(dir, c.name)

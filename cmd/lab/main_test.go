@@ -195,7 +195,8 @@ func TestVerdicts(t *testing.T) {
 		"DLP appendix D, no term in α: hardly accepted: yes\n    acceptance without it below: holds; acceptance " +
 			"differs by -0.",
 		"10 repetitions), p ", "DLP algorithms 1, 2, DULA, DMALA: yes, by a test\n",
-		"\nDLP figure 3, log RMSE, 5 × 5 Ising, by steps: ", "\nDLP figure 3, by run time: ", " distinct claims are tested: ",
+		"\nDLP figure 3, log RMSE, 5 × 5 Ising, by steps: ", "\nDLP figure 3, by run time: ",
+		" distinct claims are tested: ",
 	} {
 		if code != 0 || messages != "" || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, %q, no %q in:\n%s", code, messages, want, out)
@@ -203,7 +204,8 @@ func TestVerdicts(t *testing.T) {
 	}
 	empty := t.TempDir()
 	out, messages, code = runLab(t.Context(), "verdicts --results "+empty)
-	want := "lab: " + empty + " has no results: name a folder with files as learn-ising.csv or learn-ising/results.csv\n"
+	want := "lab: " + empty +
+		" has no results: name a folder with files as learn-ising.csv or learn-ising/results.csv\n"
 	if code != 1 || messages != want || out != "" {
 		t.Errorf("exit code %d, %q, want %q; output %q", code, messages, want, out)
 	}

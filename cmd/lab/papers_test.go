@@ -172,7 +172,8 @@ func TestInfilling(t *testing.T) {
 	}
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil || len(rows) != 1+2*6 || strings.Join(rows[0][:8], " ") != "sampler model repeat self-bleu self-2 self-3 u changed" {
+	const head = "sampler model repeat self-bleu self-2 self-3 u changed"
+	if err != nil || len(rows) != 1+2*6 || strings.Join(rows[0][:8], " ") != head {
 		t.Fatalf("%v: %d rows, %v", err, len(rows), rows[0])
 	}
 	for i, m := range results.Methods {

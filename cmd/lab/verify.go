@@ -154,8 +154,8 @@ func compare(stored, again papers.Results, labels []string, all bool) (c compari
 			}
 			c.numbers++
 			if !equal(stored[at][name], row[name]) {
-				c.differ = append(c.differ, fmt.Sprintf("%s: %s is %s, stored %s", strings.Join(cell, " "), name, row[name],
-					stored[at][name]))
+				c.differ = append(c.differ, fmt.Sprintf("%s: %s is %s, stored %s", strings.Join(cell, " "), name,
+					row[name], stored[at][name]))
 			}
 		}
 	}

@@ -59,10 +59,10 @@ func (k keys) take(v object.Value, path string, needed ...string) error {
 	return k.read(v.Object(), slices.Sorted(maps.Keys(k)), path, needed)
 }
 
-// takeWith reads an object whose further keys are options, into *to.
-func (k keys) takeWith(options *option.Set, to any, v object.Value, needed ...string) error {
+// takeWith does what take does, for an object whose further keys are options of *to.
+func (k keys) takeWith(options *option.Set, to any, v object.Value, path string, needed ...string) error {
 	if !v.IsObject() {
-		return unfit("the request: expected an object")
+		return unfit("%s: expected an object", cmp.Or(strings.TrimSuffix(path, "."), "the request"))
 	}
 	names := slices.Collect(maps.Keys(k))
 	for _, o := range options.Options() {
@@ -72,10 +72,10 @@ func (k keys) takeWith(options *option.Set, to any, v object.Value, needed ...st
 	own := func(key string) bool { return k[key] != nil }
 	given, rest, err := options.Read(v.Object(), own)
 	if err != nil {
-		return unfit("%s", err)
+		return unfit("%s%s", path, err)
 	}
 	option.Assign(to, given)
-	return k.read(rest, names, "", needed)
+	return k.read(rest, names, path, needed)
 }
 
 // read reads the fields of an object, whose keys may have names.
@@ -169,29 +169,6 @@ func oneOrMore(to *several[string]) func(object.Value) error {
 			return errors.New("expected one, or a list, of texts")
 		}
 		to.items = []string{one}
-		return nil
-	}
-}
-
-// whole returns a function that reads a whole number of at least least.
-func whole(to *int, least int) func(object.Value) error {
-	return func(v object.Value) error {
-		n, ok := v.Whole()
-		if !ok || n < least {
-			return fmt.Errorf("expected a whole number of %d or more", least)
-		}
-		*to = n
-		return nil
-	}
-}
-
-// truth returns a function that reads true or false.
-func truth(to *bool) func(object.Value) error {
-	return func(v object.Value) error {
-		if string(v) != "true" && string(v) != "false" {
-			return errors.New("expected true or false")
-		}
-		*to = string(v) == "true"
 		return nil
 	}
 }

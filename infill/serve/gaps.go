@@ -20,7 +20,7 @@ type gapsRequest struct {
 func readGaps(v object.Value) (*gapsRequest, error) {
 	q := &gapsRequest{infill: infill.GapsRequest{Seed: 1}}
 	own := keys{"text": text(&q.infill.Text), "model": text(&q.model)}
-	return q, own.takeWith(infill.GapsOptions, &q.infill, v, "text")
+	return q, own.takeWith(infill.GapsOptions, &q.infill, v, "", "text")
 }
 
 // Schema implements huma.SchemaProvider.

@@ -15,6 +15,7 @@ import (
 
 	"infill/infill"
 	"infill/internal/object"
+	"infill/internal/option"
 	"infill/tokenize"
 )
 
@@ -31,11 +32,17 @@ type maskRequest struct {
 }
 
 type maskParameters struct {
-	TopK    int      `json:"top_k,omitempty" minimum:"1" default:"5" doc:"How many candidates."`
-	Targets []string `json:"targets,omitempty" doc:"Only these tokens are rated. Of a word of several, the first is, with a header Warning."`
-	OwnMask bool     `json:"own_mask,omitempty" doc:"Whether only the model's own mask is a blank, as in transformers; see /v1/models."`
-	// Truncation is transformers' option of its tokenizer.
-	Truncation bool `json:"truncation,omitempty" doc:"Whether a text that is too long is cut at the right, as in transformers. Else the model reads a window around the blanks, with a header Warning."`
+	TopK       int      `option:"top-k" default:"5" minimum:"1" word:"N" help:"How many candidates."`
+	Targets    []string `option:"targets" word:"WORD,..." help:"Only these tokens are rated. Of a word of several, the first is, with a header Warning."`
+	OwnMask    bool     `option:"own-mask" help:"Whether only the model's own mask is a blank, as in transformers; see /v1/models."`
+	Truncation bool     `option:"truncation" help:"Whether a text that is too long is cut at the right, as in transformers. Else the model reads a window around the blanks, with a header Warning."`
+}
+
+var maskOptions = option.Of(option.Owner{Zero: maskParameters{}})
+
+// Schema implements huma.SchemaProvider.
+func (maskParameters) Schema(huma.Registry) *huma.Schema {
+	return bodySchema(maskOptions, map[string]*huma.Schema{})
 }
 
 // Candidate is one token for a blank.
@@ -48,12 +55,10 @@ type Candidate struct {
 
 func readMask(v object.Value) (*maskRequest, error) {
 	q := &maskRequest{}
-	p := &q.Parameters
-	p.TopK = 5
-	parameters := keys{"top_k": whole(&p.TopK, 1), "targets": texts(&p.Targets), "own_mask": truth(&p.OwnMask),
-		"truncation": truth(&p.Truncation)}
-	return q, keys{"inputs": oneOrMore(&q.Inputs), "options": ignored,
-		"parameters": func(v object.Value) error { return parameters.take(v, "parameters.") }}.take(v, "", "inputs")
+	parameters := func(v object.Value) error { return keys{}.takeWith(maskOptions, &q.Parameters, v, "parameters.") }
+	err := keys{"inputs": oneOrMore(&q.Inputs), "options": ignored, "parameters": parameters}.take(v, "", "inputs")
+	maskOptions.Settle(&q.Parameters)
+	return q, err
 }
 
 type maskInput struct {

@@ -139,7 +139,7 @@ func ofText(err error, i, texts int) error {
 func readScore(v object.Value) (*scoreRequest, error) {
 	q := &scoreRequest{}
 	return q, keys{"texts": oneOrMore(&q.texts), "model": text(&q.model)}.takeWith(infill.ScoreOptions, &q.infill, v,
-		"texts")
+		"", "texts")
 }
 
 type scoreInput struct {

@@ -160,6 +160,12 @@ func (r rule) json(v object.Value) (reflect.Value, error) {
 	case v.IsList() && listed:
 		err := list.SetList(textsIn(v))
 		return own.Elem(), err
+	case v.IsList() && r.of == reflect.TypeFor[[]string]():
+		odd := func(v object.Value) bool { return v.IsList() || v.IsObject() || v.IsNull() }
+		if slices.ContainsFunc(v.List(), odd) {
+			return own.Elem(), r.wanted()
+		}
+		return reflect.ValueOf(textsIn(v)), nil
 	case v.IsObject() || v.IsList():
 		return own.Elem(), r.otherKind(v)
 	}

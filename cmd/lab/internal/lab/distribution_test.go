@@ -228,7 +228,8 @@ func TestTraining(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newDistribution(cancelled, &inputs{}, smallTraining+"updates=400", 0); !errors.Is(err, context.Canceled) {
+	_, err := newDistribution(cancelled, &inputs{}, smallTraining+"updates=400", 0)
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled training: %v", err)
 	}
 }

@@ -23,8 +23,8 @@ sentence. It has the jackknife's pseudo-value: n times the number of all n sente
 times the number without this one. Pseudo-values of two samplers, in pairs, give the interval of
 the difference, which lab verdicts uses: table 3 of the discrete Langevin paper.`)
 	dir := s.Flags.String("run", "", "folder `DIR` of the run (needed)")
-	named := s.Flags.StringArray("corpus", nil, "a corpus of the run, as `NAME=FILE`; give it again for each: with all "+
-		"of them, the columns that compare with them are there too")
+	named := s.Flags.StringArray("corpus", nil, "a corpus of the run, as `NAME=FILE`; give it again for each: with "+
+		"all of them, the columns that compare with them are there too")
 	s.plan = func(_ context.Context, in *inputs, _ uint64) (*plan, error) {
 		if *dir == "" {
 			return nil, refuse("run", "name the folder of a finished run of infill eval")
@@ -56,8 +56,8 @@ the difference, which lab verdicts uses: table 3 of the discrete Langevin paper.
 		}
 		for i, w := range wanted {
 			p.columns = slices.Insert(p.columns, i, column{name: w.column, format: "%.2f",
-				definition: fmt.Sprintf("%s of the %d likeliest samples of each sentence, percent: pseudo-values of the "+
-					"jackknife", w.score, results.Configuration.Top)})
+				definition: fmt.Sprintf("%s of the %d likeliest samples of each sentence, percent: pseudo-values of "+
+					"the jackknife", w.score, results.Configuration.Top)})
 		}
 		for _, m := range results.Methods {
 			r := runOfMethod{watched: watched, model: m.Model, method: m.Method, top: results.Configuration.Top,

@@ -141,7 +141,8 @@ func TestJoints(t *testing.T) {
 			t.Errorf("blank %d: %v, want %v", k, table[at], row[lists[k][0]])
 		}
 	}
-	_, err := study(t, "joints", "texts", "testdata/sentences.txt", "sentences", "1000").Run(t.Context(), StudyOptions{})
+	many := study(t, "joints", "texts", "testdata/sentences.txt", "sentences", "1000")
+	_, err := many.Run(t.Context(), StudyOptions{})
 	if err == nil || !strings.HasPrefix(err.Error(), "sentences: ") {
 		t.Errorf("too many sentences: %v", err)
 	}

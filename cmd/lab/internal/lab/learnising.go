@@ -88,7 +88,8 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 			zero(0))}
 		data := func(ctx context.Context, b *bench) ([]int, error) {
 			steps := *o.sweeps * sites
-			return ends(ctx, "gibbs", learnt[b.repetition()], b.streams("data", *o.data), steps, func(s samplers.Step) error {
+			streams := b.streams("data", *o.data)
+			return ends(ctx, "gibbs", learnt[b.repetition()], streams, steps, func(s samplers.Step) error {
 				if s.Number%1000 == 0 {
 					b.observe(s.Number, steps)
 				}

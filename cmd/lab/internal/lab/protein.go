@@ -227,7 +227,8 @@ func proteinFlags(f *pflag.FlagSet) func(n int) (*protein, error) {
 		if n := size.sites(); n > maxSequence || n < 2 {
 			return nil, refuse("size", "%d sites: there can be 2 to %d", n, maxSequence)
 		}
-		return folded(size.rows, size.columns, *states, *strength, samplers.Streams(*own+uint64(n), "protein", 1)[0]), nil
+		stream := samplers.Streams(*own+uint64(n), "protein", 1)[0]
+		return folded(size.rows, size.columns, *states, *strength, stream), nil
 	}
 }
 
@@ -296,8 +297,8 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 
 // readFamily reads an alignment and its contacts. Without files, it returns a
 // made-up protein and no sequences.
-func readFamily(in *inputs, alignment, contacts string, makeUp func(n int) (*protein, error)) (p *protein, sequences []int,
-	err error) {
+func readFamily(in *inputs, alignment, contacts string, makeUp func(n int) (*protein, error)) (p *protein,
+	sequences []int, err error) {
 	if (alignment == "") != (contacts == "") {
 		return nil, nil, refuse("alignment", "it goes with --contacts: give both or none")
 	}

@@ -142,8 +142,8 @@ func rowsDLP() []Row {
 			"iterations”"
 		figure5b = "7.3.1, figure 5b: “a log-RMSE of −5.0 in 800s, while the baseline methods fail to reach −5.0 in " +
 			"1,400s”"
-		figure5c = "7.3.1, figure 5c: “DMALA and DULA outperform GWG consistently”; that fewer steps make more of it is " +
-			"not judged"
+		figure5c = "7.3.1, figure 5c: “DMALA and DULA outperform GWG consistently”; that fewer steps make more of " +
+			"it is not judged"
 	)
 	var learned, bySeconds, sooner, fewer, diverged []Claim
 	for _, n := range []string{"1", "5", "25"} {
@@ -205,7 +205,8 @@ func rowsDLP() []Row {
 		{Of: "DLP appendix B", Shows: "one-hot and ordinal slots", Command: "table --samplers dmala,dmala-ordinal",
 			Paper: "both", Here: "both, and exact", Test: "samplers TestTransitionMatrix"},
 		{Of: "DLP appendix C", Shows: "infinite domains",
-			Paper: "a window of ±1", Here: "numbers without an end in a test: DMALA leaves exp U as it is, DULA does not",
+			Paper: "a window of ±1",
+			Here: "numbers without an end in a test: DMALA leaves exp U as it is, DULA does not",
 			Test: "cmd/lab/internal/lab TestWindowed"},
 		{Of: "DLP appendix D", Shows: "no term in α: hardly accepted", Smaller: sizesRBM,
 			Here: "acceptance {dlp-appendix-d|acceptance|%.3f|sampler=dmala:step-size=inf}, " +
@@ -364,7 +365,8 @@ func rowsDLP() []Row {
 				"([why](../measured/evaluation.md#what-it-says))",
 			Claims: textClaims(textColumns[:1])},
 		{Of: "the same", Shows: "n-grams and corpus BLEU with the built-in model",
-			Command: textCommand + " -o run", Here: "`lab infilling` has the columns; a run takes some 80 minutes of a core",
+			Command:  textCommand + " -o run",
+			Here:     "`lab infilling` has the columns; a run takes some 80 minutes of a core",
 			Unjudged: join(textClaims(textColumns[1:]), similarBLEU()),
 			Without:  "not run: the stored run is scored by self-BLEU alone"},
 		{Of: "DLP figure 7", Shows: "other couplings, by steps",

@@ -137,8 +137,8 @@ func TestTargets(t *testing.T) {
 func TestUnlearnt(t *testing.T) {
 	text := "sampler,repeat,u-at-seconds,updates-at-seconds,signature\n"
 	for i := range 5 {
-		text += fmt.Sprintf("a,%d,%d,1000,lab:x|updates:1000\nb,%d,%d,99,lab:x|updates:1000\nc,%d,%d,100,lab:x|updates:1000\n",
-			i, i, i, 9+i%2, i, 9+i%2)
+		text += fmt.Sprintf("a,%d,%d,1000,lab:x|updates:1000\nb,%d,%d,99,lab:x|updates:1000\n"+
+			"c,%d,%d,100,lab:x|updates:1000\n", i, i, i, 9+i%2, i, 9+i%2)
 	}
 	claims := family{"x", "u-at-seconds", "sampler"}.below("", "", "a", "b", "c")
 	j := judged(t, parsed(t, text), claims)
