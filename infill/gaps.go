@@ -172,7 +172,7 @@ func (r *GapsRequest) unused(text string, keys [][2]int) []string {
 	return warnings
 }
 
-func (r *GapsRequest) letter() byte { return "nvar"[slices.Index(partsOfSpeech, r.Part)] }
+func (r *GapsRequest) letter() byte { return letterOf(r.Part) }
 
 func (r *GapsRequest) signature(m Model) string {
 	var s signature

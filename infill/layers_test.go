@@ -28,7 +28,8 @@ internal/safetensors
 internal/targets
 metrics samplers tokenize
 internal/journal internal/option internal/parallel
-internal/check internal/floats internal/lines internal/logmath internal/object internal/picture internal/regular internal/wire
+internal/check internal/floats internal/logmath internal/object internal/picture internal/regular internal/wire
+internal/lines
 `
 
 // TestLayers holds the imports to the list of layers: a package stands in it

@@ -15,10 +15,10 @@ func TestLimits(t *testing.T) {
 		asked func(n int) (template string, o asked)
 		want  string
 	}{
-		"pieces of a list": {maxPieces, func(n int) (string, asked) {
+		"pieces of a list": {tokenize.MaxPieces, func(n int) (string, asked) {
 			return "the [MASK] sat", asked{Slots: Lists{1: {words(n)}}}
 		}, "it has 17 pieces, and a blank 16 at most"},
-		"pieces of a blank": {maxPieces, func(n int) (string, asked) {
+		"pieces of a blank": {tokenize.MaxPieces, func(n int) (string, asked) {
 			return "the [MASK:" + strconv.Itoa(n) + "] sat", asked{}
 		}, "[MASK:17]"},
 		"context": {20, func(n int) (string, asked) { // [SEP] counts

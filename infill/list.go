@@ -55,8 +55,8 @@ func (v *vocabulary) writable(word string, b tokenize.Blank) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) > maxPieces {
-		return nil, fmt.Errorf("it has %s, and a blank %d at most", countPieces(len(ids)), maxPieces)
+	if len(ids) > tokenize.MaxPieces {
+		return nil, fmt.Errorf("it has %s, and a blank %d at most", countPieces(len(ids)), tokenize.MaxPieces)
 	}
 	for _, id := range ids {
 		_, fills := slices.BinarySearch(v.fillable, id)

@@ -55,7 +55,7 @@ func compareNumbers(t rapid.TB, f *Filler, score *Score, at int) {
 		ids = append(ids, token.ID)
 	}
 	written, err := f.tokenizer.Candidate(w.Word)
-	if err != nil || !slices.Equal(written, ids) || w.Tokens > maxPieces || len(score.Words) == 1 {
+	if err != nil || !slices.Equal(written, ids) || w.Tokens > tokenize.MaxPieces || len(score.Words) == 1 {
 		return // no list writes the word so
 	}
 	numbers := map[string]float64{}

@@ -154,7 +154,7 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 	b := t.Blanks[number-1]
 	own := &r.blanks[number-1]
 	low := 1
-	high := maxPieces
+	high := tokenize.MaxPieces
 	if b.High > 0 {
 		low = b.Low
 		high = b.High

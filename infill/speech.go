@@ -45,12 +45,15 @@ type part struct {
 	left, right string // in lower case
 }
 
+// letterOf returns the letter of a part of speech in the table of words.
+func letterOf(name string) byte { return "nvar"[slices.Index(partsOfSpeech, name)] }
+
 // newPart returns the part of a blank. parts are the values of the option pos
 // for the blank.
 func newPart(t *tokenize.Template, b tokenize.Blank, parts []string) *part {
 	p := &part{}
 	for _, name := range parts {
-		p.letters += string("nvar"[slices.Index(partsOfSpeech, name)])
+		p.letters += string(letterOf(name))
 	}
 	left, right := t.Beside(b)
 	if b.TouchesLeft {

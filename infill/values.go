@@ -33,7 +33,6 @@ const (
 	maxChains = 1 << 16
 	maxTop    = 10000 // fills that a search can be asked to prove
 	maxSteps  = 1 << 24
-	maxPieces = 16 // pieces of one blank
 )
 
 // whole reads a whole number within bounds. It takes 3.0 too, which pandas

@@ -15,7 +15,8 @@ import (
 // These are bounds of the blank notation. A word of sixteen pieces is longer
 // than any word in the evaluation texts.
 const (
-	maxPieces       = 16
+	// MaxPieces is the largest number of tokens of one blank.
+	MaxPieces       = 16
 	maxName         = 32
 	maxPattern      = 200
 	maxAlternatives = 64
@@ -219,7 +220,7 @@ func parseBlank(inside string) (blank notation, problem string) {
 		blank.maximum, highOK = parsePieces(high)
 		switch {
 		case !lowOK || !highOK:
-			return blank, fmt.Sprintf("a length that is not a number from 1 to %d", maxPieces)
+			return blank, fmt.Sprintf("a length that is not a number from 1 to %d", MaxPieces)
 		case blank.minimum > blank.maximum:
 			return blank, "a length that runs backwards"
 		}
@@ -270,7 +271,7 @@ func closing(rest string) int {
 // parsePieces reads a number of tokens, written without sign or leading zero.
 func parsePieces(text string) (pieces int, ok bool) {
 	pieces, err := strconv.Atoi(text)
-	return pieces, err == nil && 1 <= pieces && pieces <= maxPieces && text[0] != '+' && text[0] != '0'
+	return pieces, err == nil && 1 <= pieces && pieces <= MaxPieces && text[0] != '+' && text[0] != '0'
 }
 
 // likeBlank matches texts that people may mean as a blank: [mask], [MSAK],

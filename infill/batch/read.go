@@ -75,8 +75,6 @@ type Reader struct {
 
 var errLong = fmt.Errorf("longer than %d bytes: close its quotes, or split it", maxLine)
 
-const byteOrderMark = "\ufeff"
-
 // NewReader returns a Reader of plain text or JSON lines. For a table,
 // openInput also reads the header.
 func NewReader(r io.Reader, form Form, column string) *Reader {
@@ -93,8 +91,8 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 	}
 	s.limit = &io.LimitedReader{R: r, N: maxLine}
 	b := bufio.NewReaderSize(s.limit, bufferSize)
-	mark, _ := b.Peek(len(byteOrderMark))
-	if string(mark) == byteOrderMark {
+	mark, _ := b.Peek(len(lines.ByteOrderMark))
+	if string(mark) == lines.ByteOrderMark {
 		b.Discard(len(mark)) //nolint:errcheck // Peek has these bytes
 	}
 	start, _ := b.Peek(bufferSize)
@@ -145,7 +143,7 @@ func (s *Reader) split() (r Record, err error) {
 		s.line = s.line + 1 + int64(s.more)
 		s.more = 0
 		if s.line == 1 {
-			r.raw = bytes.TrimPrefix(r.raw, []byte(byteOrderMark))
+			r.raw = bytes.TrimPrefix(r.raw, []byte(lines.ByteOrderMark))
 		}
 		if s.form == formTSV {
 			r.cells, r.cr, err = s.tsv(string(r.raw))

@@ -17,6 +17,9 @@ import (
 var ErrCarriageReturn = errors.New("a carriage return (CR) ends no line: save the file with line feeds (LF); " +
 	"quotes of CSV and TSV keep it as text")
 
+// ByteOrderMark is how some programs begin a text in UTF-8. It is no part of the text.
+const ByteOrderMark = "\ufeff"
+
 // Scan is bufio.ScanLines, except that a line keeps its CR.
 func Scan(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	at := bytes.IndexByte(data, '\n')

@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"infill/internal/lines"
 )
 
 // Value is a JSON value that Read has checked. Its methods read what was
@@ -33,9 +35,6 @@ func (e syntaxError) Is(target error) bool { return target == ErrSyntax }
 // blanks are the characters of white space in JSON.
 const blanks = " \t\r\n"
 
-// byteOrderMark is how some programs begin a text in UTF-8.
-const byteOrderMark = "\ufeff"
-
 // Read reads a JSON value and checks all of it: the syntax, the bytes, that no
 // object at any depth has a key twice, and that it is at most 64 levels deep.
 // It skips a byte-order mark. The caller puts the subject before the error's
@@ -51,7 +50,7 @@ func Read(text []byte) (Value, error) {
 // scan returns the value of a text whose syntax is right, without white space.
 func scan(text []byte) (Value, error) {
 	var raw json.RawMessage
-	err := json.Unmarshal(bytes.TrimPrefix(text, []byte(byteOrderMark)), &raw)
+	err := json.Unmarshal(bytes.TrimPrefix(text, []byte(lines.ByteOrderMark)), &raw)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return nil, syntaxError(fmt.Sprintf("is not JSON: %v at byte %d", err, syntax.Offset))

@@ -158,7 +158,7 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 	case n > largest:
 		return fail(fmt.Errorf("more than %d bytes: take a part of it", largest))
 	}
-	text := strings.TrimPrefix(content.String(), "\ufeff")
+	text := strings.TrimPrefix(content.String(), lines.ByteOrderMark)
 	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Form: detect(path, text)}
 	var skipped skips
 	emit := func(line int, raw string) {

@@ -141,7 +141,7 @@ func (c *command) text(ctx context.Context, args []string, text bool) (string, e
 
 // whole returns a text without a byte-order mark and the line breaks at its end.
 func whole(content []byte) (string, error) {
-	text := strings.TrimPrefix(string(content), "\ufeff")
+	text := strings.TrimPrefix(string(content), lines.ByteOrderMark)
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if strings.Contains(text, "\r") {
 		return "", &cli.UsageError{Err: lines.ErrCarriageReturn}

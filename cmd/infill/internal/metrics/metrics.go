@@ -22,6 +22,7 @@ import (
 	"infill/infill"
 	"infill/infill/batch"
 	"infill/internal/eval/corpus"
+	"infill/internal/lines"
 	"infill/internal/object"
 	"infill/metrics"
 )
@@ -238,9 +239,6 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	return in, nil
 }
 
-// byteOrderMark is how some programs begin a text in UTF-8.
-const byteOrderMark = "\ufeff"
-
 // errRows is the error of a file of rows, each with its text, in place of
 // results, each with its fills.
 var errRows = errors.New("object 1 holds no fills")
@@ -285,9 +283,9 @@ func printedFills(result []byte, number int) (fills []printedFill, err error) {
 func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
 	h.Prompts = []string{}
 	text := bufio.NewReader(in)
-	mark, _ := text.Peek(len(byteOrderMark))
-	if string(mark) == byteOrderMark {
-		_, err = text.Discard(len(byteOrderMark))
+	mark, _ := text.Peek(len(lines.ByteOrderMark))
+	if string(mark) == lines.ByteOrderMark {
+		_, err = text.Discard(len(lines.ByteOrderMark))
 		if err != nil {
 			return h, err
 		}

@@ -20,6 +20,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/serve"
+	"infill/internal/lines"
 	"infill/internal/object"
 )
 
@@ -97,7 +98,7 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 				c.calls.Wait()
 				return nil, err
 			}
-			return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))), nil // also a part of a long line
+			return bytes.TrimSpace(bytes.TrimPrefix(line, []byte(lines.ByteOrderMark))), nil // also a part of a long line
 		})
 		switch {
 		case c.ended.Err() != nil:

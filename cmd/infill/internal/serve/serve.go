@@ -19,6 +19,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/serve"
+	"infill/internal/lines"
 )
 
 // command holds the flags of infill serve.
@@ -151,7 +152,7 @@ func (c *command) readToken(ctx context.Context) error {
 		if err != nil {
 			return cli.Usagef("--token-file: %w", err)
 		}
-		text = strings.TrimPrefix(string(content), "\ufeff")
+		text = strings.TrimPrefix(string(content), lines.ByteOrderMark)
 	}
 	words := strings.Fields(text)
 	if len(words) == 0 && c.TokenFile == "" {
