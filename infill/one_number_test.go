@@ -12,6 +12,7 @@ import (
 
 	"infill/lm"
 	"infill/lm/lmtest"
+	"infill/tokenize"
 )
 
 // bothModels are the built-in model and the fake one, with words of their
