@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"infill/tokenize"
 )
 
 // TestLimits: what is at a limit is taken, and what is just beyond it is refused.
