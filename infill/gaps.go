@@ -78,8 +78,8 @@ type Gap struct {
 
 // Gaps makes an exercise of a text. A wrong answer has the part of speech that
 // the key has there, about as many letters, is about as common by the model's
-// probabilities of both alone, and is unlikely in the gap. It runs one or two
-// rows for each gap. Errors: *OptionError, and *tokenize.InputError for the text.
+// probabilities of both alone, and is unlikely in the gap. It runs a row for each gap,
+// and for a key of several tokens one more for each. Errors: *OptionError, and *tokenize.InputError for the text.
 func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	GapsOptions.Settle(&r)
 	err := r.check()
@@ -320,7 +320,8 @@ func (g *gapMaker) gap(ctx context.Context, p *gapPlace) (gap *Gap, warning stri
 	case part == 0:
 		warning = "no wrong answers: it is no noun, verb, adjective or adverb"
 	case len(wrong) < wanted:
-		warning = fmt.Sprintf("%d of %d wrong answers are there: a larger --below allows more", len(wrong), wanted)
+		warning = fmt.Sprintf("%d of %d wrong answers are there: no further word is like the key and so unlikely here",
+			len(wrong), wanted)
 	}
 	gap.Options = append([]string{p.key}, wrong[:min(len(wrong), wanted)]...)
 	random.Shuffle(len(gap.Options), func(i, j int) {

@@ -3,7 +3,6 @@ package infill
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"infill/internal/option"
 )
@@ -59,13 +58,8 @@ func MustGive(name, text string) Given {
 // Last returns the last value given for an option; ok is false if there is none.
 func Last(given []Given, name string) (g Given, ok bool) { return option.Last(given, name) }
 
-// factsOf returns the options of a struct with their texts, without those whose value
-// is empty, "auto" or "false".
-func factsOf(of any) []Fact {
-	return slices.DeleteFunc(options.Facts(of), func(f Fact) bool {
-		return f.Text == "" || f.Text == auto || f.Text == "false"
-	})
-}
+// factsOf returns the options of a struct that say something, with their texts.
+func factsOf(of any) []Fact { return options.Said(of) }
 
 // checkValues returns an *OptionError for the first option of a struct whose value is
 // wrong. A zero value says that the option is not given.
@@ -109,7 +103,8 @@ type ConstraintError struct{ Reason string }
 
 var _ error = (*ConstraintError)(nil)
 
-// Error returns one line that says what is left of what.
+// Error returns one line: which constraints leave too little, and what would loosen
+// them.
 func (e *ConstraintError) Error() string { return e.Reason }
 
 func constrained(format string, args ...any) error {

@@ -446,3 +446,53 @@ func TestZeroChains(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestFactsOfWords: a signature has the user's own words, also those that are values of
+// other options.
+func TestFactsOfWords(t *testing.T) {
+	r, err := NewRequest(twoSlots, givens(t, "ban=auto", "slot=1=false", "context=auto", "distinct=false"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := map[string]string{}
+	for _, f := range r.Facts() {
+		facts[f.Name] = f.Text
+	}
+	_, off := facts["distinct"]
+	if facts["ban"] != "auto" || facts["slot"] != "1=false" || facts["context"] != "auto" || off {
+		t.Errorf("%v", facts)
+	}
+}
+
+// TestLastSampler: of two samplers the last counts, with its own settings alone.
+func TestLastSampler(t *testing.T) {
+	r, err := NewRequest(twoSlots, givens(t, "sampler=dmala:step-size=0.4", "sampler=gibbs"))
+	c, ok := r.Chains()
+	if err != nil || !ok || c.Sampler.Spec.Name != "gibbs" || c.StepSize != 0 || r.Check() != nil {
+		t.Errorf("%+v, %v, %v", c, err, r.Check())
+	}
+}
+
+// TestListsInQuotes: what stands in quotes is no number of a list, and a list prints as it
+// is read.
+func TestListsInQuotes(t *testing.T) {
+	for text, want := range map[string]Lists{
+		`1="x 2=y",z`:        {1: {"x 2=y", "z"}},
+		`1="a, b" 2="c 3=d"`: {1: {"a, b"}, 2: {"c 3=d"}},
+	} {
+		var l, again Lists
+		err := l.UnmarshalText([]byte(text))
+		if err != nil || !reflect.DeepEqual(l, want) {
+			t.Errorf("%s: %v, %v", text, l, err)
+		}
+		written, _ := l.MarshalText()
+		if err := again.UnmarshalText(written); err != nil || !reflect.DeepEqual(again, l) {
+			t.Errorf("%s prints %s, which is %v, %v", text, written, again, err)
+		}
+	}
+	for _, text := range []string{"red; 1=blue", "1=red; 2=blue"} {
+		if err := new(Lists).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%s is read", text)
+		}
+	}
+}

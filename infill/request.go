@@ -104,7 +104,7 @@ func foreign(o Option) error {
 	chains := o.In(MethodChains)
 	search := o.In(MethodSearch)
 	switch {
-	case search:
+	case search: // and of draws, so that chains are without it
 		return wrong(o.Name, "it is an option of the chain rule, and samplers have none: leave it out")
 	case chains && o.In(MethodDraws):
 		return wrong(o.Name, "it is an option of draws and chains: add --samples N or --sampler NAME")
@@ -116,10 +116,18 @@ func foreign(o Option) error {
 // as in dmala:step-size=0.4, given by themselves.
 func unfolded(given []Given) ([]Given, error) {
 	var list []Given
-	for _, g := range given {
+	last := 0 // the sampler that counts
+	for i, g := range given {
+		if g.Option.Name == "sampler" {
+			last = i
+		}
+	}
+	for i, g := range given {
 		s, ok := g.Value().(Sampler)
 		if !ok {
 			list = append(list, g)
+		}
+		if !ok || i < last {
 			continue
 		}
 		own := NewSampler(s.Spec.Name)

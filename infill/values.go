@@ -654,6 +654,7 @@ func (p *Parts) SetLists(values map[string][]string) error {
 }
 
 var (
+	inQuotes  = regexp.MustCompile(`"[^"]*"`)
 	listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
 	// listInside finds the number of a list where a word stands: spaces part
 	// lists, and neither ; nor , does.
@@ -664,7 +665,11 @@ var (
 // number are under 0.
 func readLists(text string) (lists map[int][]string, ok bool) {
 	values := map[string][]string{}
-	starts := append(listStart.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
+	// Nothing in quotes is the number of a list.
+	outside := inQuotes.ReplaceAllStringFunc(text, func(quoted string) string {
+		return strings.Repeat("x", len(quoted))
+	})
+	starts := append(listStart.FindAllStringSubmatchIndex(outside, -1), []int{len(text)})
 	add := func(number, words string) {
 		list, err := option.Split(words)
 		_, twice := values[number]
@@ -677,9 +682,12 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 	if words != "" {
 		add(every, words)
 	}
+	if len(starts) > 1 && strings.HasSuffix(words, ";") {
+		return nil, false
+	}
 	for i, at := range starts[:len(starts)-1] {
 		list := text[at[1]:starts[i+1][0]]
-		parted := i+2 < len(starts) && strings.HasSuffix(list, ";") || listInside.MatchString(list)
+		parted := i+2 < len(starts) && strings.HasSuffix(list, ";") || listInside.MatchString(outside[at[1]:starts[i+1][0]])
 		add(text[at[2]:at[3]], list)
 		if parted {
 			return nil, false

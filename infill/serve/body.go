@@ -82,7 +82,7 @@ func (k keys) takeWith(options *option.Set, to any, v object.Value, path string,
 func (k keys) read(o object.Object, names []string, path string, needed []string) error {
 	for _, name := range needed {
 		if o.Given(name) == nil {
-			return unfit("no %q: write {%[1]q: ...}", path+name)
+			return unfit("no %q: write {%q: ...}", path+name, name)
 		}
 	}
 	for _, field := range o {

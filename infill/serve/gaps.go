@@ -66,7 +66,7 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 		if err != nil {
 			return err
 		}
-		// A gap needs two rows, and a word is a token at least.
+		// A gap needs a row, and one more for each of its tokens.
 		if 2*len(encoding.IDs) > s.Limits.Rows {
 			return unfit("%d tokens may need %d model rows, and this server takes %d: split the text",
 				len(encoding.IDs), 2*len(encoding.IDs), s.Limits.Rows)

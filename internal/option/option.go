@@ -360,7 +360,7 @@ func Join(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		quoted[i] = word
-		if strings.ContainsAny(word, "\",\r\n") || strings.HasPrefix(word, "@") {
+		if strings.ContainsAny(word, "\",=\r\n") || strings.HasPrefix(word, "@") {
 			quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
 		}
 	}
@@ -503,6 +503,25 @@ func (s *Set) Check(of any) error {
 
 // A Fact is an option with the text of its value, as a signature has it.
 type Fact struct{ Name, Text string }
+
+// Said returns the options of a struct that say something, with their texts: not those
+// that are empty, off, or left to the program (auto).
+func (s *Set) Said(of any) []Fact {
+	v := reflect.Indirect(reflect.ValueOf(of))
+	var facts []Fact
+	for _, f := range fields(v.Type()) {
+		r := s.rule(f)
+		own := v.FieldByIndex(f.Index)
+		text := r.text(own)
+		_, syntax := r.syntax()
+		off := own.Kind() == reflect.Bool && own.IsZero()
+		automatic := text == "auto" && (r.enum != nil || r.words != nil || syntax && own.IsZero())
+		if text != "" && !off && !automatic {
+			facts = append(facts, Fact{f.name, text})
+		}
+	}
+	return facts
+}
 
 // Facts returns the options of a struct with their texts.
 func (s *Set) Facts(of any) []Fact {

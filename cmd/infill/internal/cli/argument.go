@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"infill/infill/batch"
@@ -21,30 +20,27 @@ func IsFile(argument string, afterDash bool) (file bool, err error) {
 	if err == nil && !info.IsDir() {
 		return true, nil
 	}
-	form, failed := batch.FormOf(argument)
-	if failed != nil {
+	form, unknown := batch.FormOf(argument)
+	if unknown != nil {
 		return false, nil
 	}
-	// A sentence may end in the name of a text file, and in no other.
+	// "I read notes.txt" is a text; "My notes.csv" and "a/my notes.txt" are paths.
 	sentence := strings.ContainsAny(argument, " \t\n") && !strings.ContainsAny(argument, `/\`)
 	if sentence && form == "text" || strings.ContainsAny(argument, "\n") {
 		return false, nil
 	}
 	return false, &UsageError{fmt.Errorf("there is no file %s", Quoted(argument)),
-		"put -- before a text that looks like a path: infill score -- " + Quoted(argument)}
+		"put -- before a text that looks like a path"}
 }
 
 // Quoted returns a path so that it can be pasted into a shell.
 func Quoted(path string) string {
 	plain := func(r rune) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return letter || strings.ContainsRune("._-/:=+@,%~", r)
+		return letter || strings.ContainsRune("._-/:=+@,%", r)
 	}
 	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
 		return path
 	}
-	if strings.ContainsAny(path, "'\n") {
-		return strconv.Quote(path)
-	}
-	return "'" + path + "'"
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
