@@ -175,7 +175,8 @@ func TestBoundOfBlanks(t *testing.T) {
 		"[MASK=]": "a name that is not", "[MASK=a-b_1]": "", "[MASK=a.b]": "a name that is not",
 		"[MASK~" + x(200) + "]": "",
 		"[MASK~" + x(201) + "]": "a pattern that is not a regular expression of 1 to 200 bytes",
-		"[MASK~]":               "a pattern that is not", "[MASK~(]": "a pattern that is not", "[MASK:1=a~b]": "",
+		"[MASK~]":               "a pattern that is not",
+		"[MASK~(]":              "a pattern that is no regular expression (missing closing ))", "[MASK:1=a~b]": "",
 		"[MASK~[]x]]": "", "[MASK~[^]x]]": "", `[MASK~\]]`: "", `[MASK~[\]x]]`: "",
 		"[MASK~[x]": "the closing ] is missing",
 	} {
