@@ -23,6 +23,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"infill/internal/journal"
+	"infill/internal/lines"
 	"infill/internal/modelstest"
 	"infill/internal/object"
 )
@@ -840,10 +841,10 @@ func TestBytes(t *testing.T) {
 		want []string
 	}{
 		"CSV":            {"in.csv", []byte(cells), []string{"a\r\nb\rc\nd \"e\"", "f"}},
-		"CSV, mark":      {"in.csv", []byte(byteOrderMark + cells), []string{"a\r\nb\rc\nd \"e\"", "f"}},
+		"CSV, mark":      {"in.csv", []byte(lines.ByteOrderMark + cells), []string{"a\r\nb\rc\nd \"e\"", "f"}},
 		"TSV":            {"in.tsv", []byte("id\ttext\r\n1\t\"a\r\nb\"\r\n2\tf\r\n"), []string{"a\r\nb", "f"}},
 		"JSON lines":     {"in.jsonl", []byte("{\"text\": \r\"a\\r\\nb\"}\r\n"), []string{"a\r\nb"}},
-		"text, mark":     {"in.txt", []byte(byteOrderMark + "a\r\nb\n"), []string{"a", "b"}},
+		"text, mark":     {"in.txt", []byte(lines.ByteOrderMark + "a\r\nb\n"), []string{"a", "b"}},
 		"gzip":           {"in.txt.gz", packed("a\nb\nc\n"), []string{"a", "b", "c"}},
 		"gzip and zeros": {"in.txt.gz", packed("a\nb\nc\n", 0, 0, 0, 0), []string{"a", "b", "c"}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"infill/infill"
 	"infill/internal/object"
@@ -25,12 +26,40 @@ type Fill struct {
 
 	renamed  map[string]string // the name in the output of each column of the input
 	template string            // the name in the output of the column with the template
+
+	lock   sync.Mutex
+	parted string // the first cell by line whose comma parts it into words; "" if there is none
+	line   int64  // of parted
 }
 
 var _ work = (*Fill)(nil)
 
-func (f *Fill) column() string     { return f.Key }
-func (f *Fill) warnings() []string { return nil }
+func (f *Fill) column() string { return f.Key }
+
+// warnings tells of a cell such as Troy, Ohio, which is a list of two words.
+func (f *Fill) warnings() []string {
+	if f.parted == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf(`line %d: a comma parts %s into words: as one word it is "%[2]s", in a cell of CSV `+
+		`"""%[2]s"""`, f.line, f.parted)}
+}
+
+// part notes the cells of lists that a comma and a space part into words.
+func (f *Fill) part(r Record) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for _, field := range r.Object {
+		o, known := infill.Find(field.Key)
+		text, err := field.Value.Text()
+		if !known || o.Name != "slot" || err != nil || !f.isOption(field.Key) || !strings.Contains(text, ", ") ||
+			strings.ContainsAny(text, `"=`) || f.parted != "" && f.line <= r.Line {
+			continue
+		}
+		f.line = r.Line
+		f.parted = text
+	}
+}
 
 // options returns the columns that have the name of an option, as ReadRecord reads them.
 func (f *Fill) options(input []string) (list []string, err error) {
@@ -134,6 +163,7 @@ func settings(ctx context.Context, f *infill.Filler, r infill.Request) (map[stri
 // do fills the template of a record. It returns one JSON object, a line of a
 // table for each fill, or the best fill as plain text.
 func (f *Fill) do(ctx context.Context, r Record, form Form) (made rows, err error) {
+	f.part(r)
 	result, err := f.fill(ctx, r.Object)
 	if err != nil {
 		return made, err
