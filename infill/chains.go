@@ -108,6 +108,8 @@ func (c *Chains) UnmarshalJSON(text []byte) error {
 // Name implements Method.
 func (Chains) Name() string { return MethodChains }
 
+func (Chains) chosenBy() string { return "sampler" }
+
 // Columns implements Method.
 func (Chains) Columns() []string {
 	return []string{"share", "share_error", "share_interval", "count", "final_count", "split_r_hat", "effective_draws",

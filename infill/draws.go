@@ -29,6 +29,8 @@ type Draws struct {
 // Name implements Method.
 func (Draws) Name() string { return MethodDraws }
 
+func (Draws) chosenBy() string { return "samples" }
+
 // Columns implements Method.
 func (Draws) Columns() []string { return []string{"probability", "count", "seed"} }
 

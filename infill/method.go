@@ -21,6 +21,8 @@ type Method interface {
 	// on them is one of its options.
 	Within(rows int) Method
 
+	// chosenBy is the option that asks for the method; "" for a search.
+	chosenBy() string
 	// settled returns the method with its defaults written out. The other
 	// methods are called on settled methods.
 	settled() Method
@@ -48,7 +50,8 @@ type Asked struct {
 	Seconds    float64 // of the budget; 0 if it has none
 }
 
-// methods returns all methods. Each has a file of its own, which says what it does.
+// methods returns all methods: of those that are asked for, the last counts. Each has a
+// file of its own, which says what it does.
 func methods() []Method { return []Method{Search{}, Draws{}, Chains{}} }
 
 var _, _, _ Method = Search{}, Draws{}, Chains{}
@@ -72,14 +75,13 @@ func SpecialColumns() (columns []string) {
 	return columns
 }
 
-// MethodFor returns the method that options choose, with its defaults: chains if a
-// sampler is among them, draws if a number of samples is, else a search.
-func MethodFor(sampler, samples bool) Method {
-	switch {
-	case sampler:
-		return Chains{}
-	case samples:
-		return Draws{}
+// MethodFor returns the method that the options given choose, with its defaults: chains
+// if a sampler is among them, draws if a number of samples is, else a search.
+func MethodFor(given func(option string) bool) Method {
+	for _, m := range slices.Backward(methods()) {
+		if given(m.chosenBy()) {
+			return m
+		}
 	}
 	return Search{}
 }

@@ -88,9 +88,10 @@ func Decide(given []Given) (Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, sampled := Last(given, "sampler")
-	_, drawn := Last(given, "samples")
-	method := MethodFor(sampled, drawn)
+	method := MethodFor(func(name string) bool {
+		_, ok := Last(given, name)
+		return ok
+	})
 	for _, g := range given {
 		if !g.Option.In(method.Name()) {
 			return nil, foreign(g.Option)

@@ -30,6 +30,8 @@ type Search struct {
 // Name implements Method.
 func (Search) Name() string { return MethodSearch }
 
+func (Search) chosenBy() string { return "" }
+
 // Columns implements Method.
 func (Search) Columns() []string {
 	return []string{"probability", "share", "proven", "left_out_at_most"}

@@ -75,8 +75,11 @@ func (p *panel) field(name string) *field {
 
 // method returns the name of the method that the fields choose.
 func (p *panel) method() string {
-	sampler := p.field("sampler").value
-	return infill.MethodFor(sampler != none && sampler != "", p.field("samples").value != "").Name()
+	chooses := func(name string) bool {
+		at := slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })
+		return at >= 0 && p.fields[at].value != "" && p.fields[at].value != none
+	}
+	return infill.MethodFor(chooses).Name()
 }
 
 // shown returns the fields that have an effect now: those of the method, and those
