@@ -109,6 +109,8 @@ func foreign(o Option) error {
 		return wrong(o.Name, "it is an option of the chain rule, and samplers have none: leave it out")
 	case chains && o.In(MethodDraws):
 		return wrong(o.Name, "it is an option of draws and chains: add --samples N or --sampler NAME")
+	case o.In(MethodDraws):
+		return wrong(o.Name, "it is an option of draws: add --samples N")
 	}
 	return wrong(o.Name, "it is an option of samplers: name one with --sampler, as in --sampler %s", Samplers()[0])
 }
