@@ -687,7 +687,8 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 	}
 	for i, at := range starts[:len(starts)-1] {
 		list := text[at[1]:starts[i+1][0]]
-		parted := i+2 < len(starts) && strings.HasSuffix(list, ";") || listInside.MatchString(outside[at[1]:starts[i+1][0]])
+		inside := listInside.MatchString(outside[at[1]:starts[i+1][0]])
+		parted := i+2 < len(starts) && strings.HasSuffix(list, ";") || inside
 		add(text[at[2]:at[3]], list)
 		if parted {
 			return nil, false

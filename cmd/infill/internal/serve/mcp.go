@@ -98,7 +98,8 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 				c.calls.Wait()
 				return nil, err
 			}
-			return bytes.TrimSpace(bytes.TrimPrefix(line, []byte(lines.ByteOrderMark))), nil // also a part of a long line
+			line = bytes.TrimPrefix(line, []byte(lines.ByteOrderMark))
+			return bytes.TrimSpace(line), nil // also a part of a long line
 		})
 		switch {
 		case c.ended.Err() != nil:
