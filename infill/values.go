@@ -389,7 +389,7 @@ func (s *Start) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Check returns an error for a kind that is none, and for words without a fill.
+// Check returns an error for an unknown kind, and for a fill without words.
 func (s Start) Check() error {
 	kinds := []StartKind{StartModel, StartRandom, StartShared, StartMask}
 	if slices.Contains(kinds, s.Kind) || s.Kind == StartGiven && s.Fill != nil {

@@ -57,7 +57,7 @@ func (s *Store) release(lock *flock.Flock, name string) {
 	found, err := readDir(s.folder(name))
 	if err == nil && len(found) == 1 {
 		_ = os.Remove(lock.Path())
-		_ = os.Remove(s.folder(name)) // only if nobody has begun anew
+		_ = os.Remove(s.folder(name)) // only if nobody has begun again
 	}
 	_ = lock.Close()
 }

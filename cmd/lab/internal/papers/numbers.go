@@ -11,8 +11,8 @@ import (
 )
 
 // numbersFile has every number that the papers print in tables: its place, "="
-// or "≤" for a bound, the value, and the printed error, which is empty if there
-// is none. Mean ± error is taken as one standard error, which DLP does not say.
+// or "≤" for a bound, the value, and the printed error, which is empty where the
+// papers print no error. Mean ± error is taken as one standard error, which DLP does not say.
 //
 //go:embed numbers.csv
 var numbersFile []byte
