@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -87,7 +88,40 @@ type Owner struct {
 }
 
 // A Set is the options of some structs.
-type Set struct{ list []Option }
+type Set struct {
+	list  []Option
+	known sync.Map // of each struct that was asked for, by its reflect.Type, its bounds
+}
+
+// bound is a field of a struct with the rule of its option.
+type bound struct {
+	field
+	rule     rule
+	fallback reflect.Value // what a zero stands for; invalid if the field has no default
+}
+
+// bounds returns the fields of a struct that are options. The tags are read once.
+func (s *Set) bounds(of reflect.Type) []bound {
+	known, ok := s.known.Load(of)
+	if ok {
+		return known.([]bound)
+	}
+	var list []bound
+	for _, f := range fields(of) {
+		o, ok := s.Find(f.name)
+		if !ok {
+			panic(f.name + " is no option of the set") // only a bug in the program leads here
+		}
+		b := bound{field: f, rule: o.rule}
+		text := f.Tag.Get("default")
+		if text != "" {
+			b.fallback = o.rule.must(text)
+		}
+		list = append(list, b)
+	}
+	s.known.Store(of, list)
+	return list
+}
 
 // Of reads the tags of structs. It panics for tags that are wrong, which only a bug in
 // the program leads to.
@@ -114,13 +148,20 @@ type field struct {
 	name string
 }
 
+var read sync.Map // fields of each struct, by its reflect.Type
+
 func fields(of reflect.Type) (list []field) {
+	known, ok := read.Load(of)
+	if ok {
+		return known.([]field)
+	}
 	for i := range of.NumField() {
 		name := of.Field(i).Tag.Get("option")
 		if name != "" {
 			list = append(list, field{of.Field(i), name})
 		}
 	}
+	read.Store(of, list)
 	return list
 }
 
@@ -451,10 +492,16 @@ func (r rule) text(v reflect.Value) string {
 
 // check returns what is wrong with a value; a zero value is the default.
 func (r rule) check(v reflect.Value) error {
+	if v.IsZero() {
+		return nil
+	}
 	own, ok := v.Interface().(Syntax)
-	text := r.text(v)
+	text := ""
+	if r.words != nil {
+		text = r.text(v)
+	}
 	switch {
-	case v.IsZero() || slices.ContainsFunc(r.words, func(w word) bool { return w.text == text }):
+	case slices.ContainsFunc(r.words, func(w word) bool { return w.text == text }):
 		return nil
 	case ok:
 		return own.Check()
@@ -464,24 +511,14 @@ func (r rule) check(v reflect.Value) error {
 	return nil
 }
 
-// rule returns the rule of a field, which is that of the option.
-func (s *Set) rule(f field) rule {
-	o, ok := s.Find(f.name)
-	if !ok {
-		panic(f.name + " is no option of the set") // only a bug in the program leads here
-	}
-	return o.rule
-}
-
 // Settle replaces the zero values of the fields of *to, one of the set's structs, by
 // their defaults.
 func (s *Set) Settle(to any) {
 	v := reflect.ValueOf(to).Elem()
-	for _, f := range fields(v.Type()) {
-		own := v.FieldByIndex(f.Index)
-		text := f.Tag.Get("default")
-		if text != "" && own.IsZero() {
-			own.Set(s.rule(f).must(text))
+	for _, b := range s.bounds(v.Type()) {
+		own := v.FieldByIndex(b.Index)
+		if b.fallback.IsValid() && own.IsZero() {
+			own.Set(b.fallback)
 		}
 	}
 }
@@ -490,12 +527,11 @@ func (s *Set) Settle(to any) {
 // not have. The zero value of a field is its default. Its error is an *Error.
 func (s *Set) Check(of any) error {
 	v := reflect.Indirect(reflect.ValueOf(of))
-	for _, f := range fields(v.Type()) {
-		own := v.FieldByIndex(f.Index)
-		r := s.rule(f)
-		err := r.check(own)
+	for _, b := range s.bounds(v.Type()) {
+		own := v.FieldByIndex(b.Index)
+		err := b.rule.check(own)
 		if err != nil {
-			return &Error{f.name, fmt.Sprintf("%q is not %v", r.text(own), err)}
+			return &Error{b.name, fmt.Sprintf("%q is not %v", b.rule.text(own), err)}
 		}
 	}
 	return nil
@@ -509,15 +545,14 @@ type Fact struct{ Name, Text string }
 func (s *Set) Said(of any) []Fact {
 	v := reflect.Indirect(reflect.ValueOf(of))
 	var facts []Fact
-	for _, f := range fields(v.Type()) {
-		r := s.rule(f)
-		own := v.FieldByIndex(f.Index)
-		text := r.text(own)
-		_, syntax := r.syntax()
+	for _, b := range s.bounds(v.Type()) {
+		own := v.FieldByIndex(b.Index)
+		text := b.rule.text(own)
+		_, syntax := b.rule.syntax()
 		off := own.Kind() == reflect.Bool && own.IsZero()
-		automatic := text == "auto" && (r.enum != nil || r.words != nil || syntax && own.IsZero())
+		automatic := text == "auto" && (b.rule.enum != nil || b.rule.words != nil || syntax && own.IsZero())
 		if text != "" && !off && !automatic {
-			facts = append(facts, Fact{f.name, text})
+			facts = append(facts, Fact{b.name, text})
 		}
 	}
 	return facts
@@ -527,8 +562,8 @@ func (s *Set) Said(of any) []Fact {
 func (s *Set) Facts(of any) []Fact {
 	var facts []Fact
 	v := reflect.Indirect(reflect.ValueOf(of))
-	for _, f := range fields(v.Type()) {
-		facts = append(facts, Fact{f.name, s.rule(f).text(v.FieldByIndex(f.Index))})
+	for _, b := range s.bounds(v.Type()) {
+		facts = append(facts, Fact{b.name, b.rule.text(v.FieldByIndex(b.Index))})
 	}
 	return facts
 }
