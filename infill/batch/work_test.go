@@ -450,28 +450,42 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := Table(result)
-	if err != nil || len(lines) != 2 {
+	work := &Fill{Key: "template"}
+	sheet, err := NewSheet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := work.Rows(result)
+	copied := work.Copied(object.Object{{Key: "rank", Value: object.Value("7")}}, formCSV)
+	err = errors.Join(err, sheet.Add(made, copied))
+	var b strings.Builder
+	err = errors.Join(err, sheet.Write(&b, work.Layout))
+	lines, wrong := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+	if err != nil || wrong != nil || len(lines) != 3 {
 		t.Fatalf("%v, error %v", lines, err)
 	}
-	for i, line := range lines {
+	for i, line := range lines[1:] {
 		fill := result.Fills[i]
+		cells := map[string]string{}
+		for j, name := range lines[0] {
+			cells[name] = line[j]
+		}
 		for key, want := range map[string]string{"text": fill.Text, "blank_1": fill.Values[0],
-			"blank_2": fill.Values[1], "template": "the [MASK] [MASK]"} {
-			if got := object.Plain(line.Get(key)); got != want {
+			"blank_2": fill.Values[1], "template": "the [MASK] [MASK]", "input_rank": "7"} {
+			if got := cells[key]; got != want {
 				t.Errorf("%s of %d: %q, want %q", key, i, got, want)
 			}
 		}
 		for _, key := range []string{"entropy_1", "entropy_2"} {
-			if object.Plain(line.Get(key)) == "" {
+			if cells[key] == "" {
 				t.Errorf("line %d has no %s", i, key)
 			}
 		}
 	}
 	result.Fills[0].LogLikelihood = math.NaN()
-	lines, err = Table(result)
-	if err == nil || lines != nil {
-		t.Errorf("NaN: %v", lines)
+	made, err = work.Rows(result)
+	if err == nil || made.Lines != nil {
+		t.Errorf("NaN: %v", made)
 	}
 }
 
@@ -492,8 +506,8 @@ func TestDamagedRun(t *testing.T) {
 			"line 1 is no line of a run of this version of infill"},
 		"another form": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"form":"csv"`, `"form":"pdf"`,
 			false, "its name does not tell the form of the output"},
-		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":{`,
-			`"copied":[],"x":{`, false, "the line is not a JSON object"},
+		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":[`,
+			`"copied":{},"x":[`, false, "is no line of a run"},
 		"a receipt that is a folder": {receiptOf, "", "", false, "out.csv.run.json"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
 	"infill/internal/eval"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
@@ -273,7 +274,7 @@ func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	case "json":
 		return cli.WriteJSON(t.streams.Out, of)
 	case "csv":
-		return cli.WriteCSV(t.streams.Out, of.Rows())
+		return batch.WriteCSV(t.streams.Out, of.Rows()...)
 	case "svg":
 		picture, err := r.Plot(t.score)
 		if err != nil {

@@ -2,7 +2,6 @@ package fill
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
+	"infill/internal/object"
 )
 
 var update = flag.Bool("update", false, "write the goldens again")
@@ -123,14 +124,16 @@ func TestFillGoldens(t *testing.T) {
 		width        int
 	}{{"pipe.txt", "text", 0}, {"terminal-40.txt", "text", 40}, {"array.json", "json", 0}, {"rows.csv", "csv", 0}} {
 		var out bytes.Buffer
-		p := &cli.Printer[*infill.Result]{Form: resultForm(true), Format: c.format, Streams: &terminal.Streams{
+		command := &command{work: batch.Fill{Key: "template"}, model: cli.ModelOptions{Verbose: true}}
+		p := &cli.Printer[answer]{Form: command.form(), Format: c.format, Streams: &terminal.Streams{
 			Out: &out, OutTerminal: c.width > 0, Width: c.width, Environment: []string{"TERM=xterm"}}}
 		for i, r := range results() {
-			var id json.RawMessage
+			var of object.Object
 			if i == 1 {
-				id = json.RawMessage(`"my own, id"`)
+				of = object.Object{{Key: "id", Value: object.Quote("my own, id")}}
 			}
-			if err := p.Print(id, r); err != nil {
+			copied := command.work.Copied(of, batch.Form(c.format))
+			if err := p.Print(answer{result: r, work: &command.work, copied: copied}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,7 +1,6 @@
 package fill
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,35 +12,35 @@ import (
 	"infill/internal/object"
 )
 
-// resultForm returns how to print results. CSV has the columns of infill run.
-func resultForm(verbose bool) cli.Form[*infill.Result] {
-	blanks := 0
-	var methods []string
-	return cli.Form[*infill.Result]{
-		Table: func(id json.RawMessage, r *infill.Result) ([]object.Object, error) {
-			blanks = max(blanks, len(r.Blanks))
-			if !slices.Contains(methods, r.Method) {
-				methods = append(methods, r.Method)
+// answer is a result with the columns that the user gave with its template.
+type answer struct {
+	result *infill.Result
+	work   *batch.Fill
+	copied object.Object
+}
+
+// MarshalJSON implements json.Marshaler.
+func (a answer) MarshalJSON() ([]byte, error) { return a.work.Object(a.result, a.copied) }
+
+// form returns how to print results. CSV has the columns of infill run.
+func (c *command) form() cli.Form[answer] {
+	return cli.Form[answer]{
+		Add: func(sheet *batch.Sheet, a answer) error {
+			rows, err := c.work.Rows(a.result)
+			if err != nil {
+				return err
 			}
-			lines, err := batch.Table(r)
-			for i := range lines {
-				if id != nil {
-					lines[i] = append(lines[i], object.Field{Key: "id", Value: object.Value(id)})
+			return sheet.Add(rows, a.copied)
+		},
+		Layout: c.work.Layout,
+		Text:   func(a answer, width int) string { return resultText(a.result, width, c.model.Verbose) },
+		Lines: func(a answer) (lines []string) {
+			for _, f := range a.result.Fills {
+				line := f.Text
+				if c.input.Format == "words" {
+					line = strings.Join(f.Values, "\t")
 				}
-			}
-			return lines, err
-		},
-		Columns: func(seen []string) []string {
-			names := batch.Columns(blanks, methods...)
-			if slices.Contains(seen, "id") {
-				names = append(names, "id")
-			}
-			return names
-		},
-		Text: func(r *infill.Result, width int) string { return resultText(r, width, verbose) },
-		Lines: func(r *infill.Result) (lines []string) {
-			for _, f := range r.Fills {
-				lines = append(lines, f.Text)
+				lines = append(lines, line)
 			}
 			return lines
 		},

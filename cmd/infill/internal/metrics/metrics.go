@@ -360,7 +360,7 @@ func printCSV(out io.Writer, r *metrics.Report) error {
 		rows = append(rows, []string{s.Metric, s.Reference, n, s.Unit, decimalText(s.Value, -1), low, high,
 			s.Signature})
 	}
-	return cli.WriteCSV(out, rows)
+	return batch.WriteCSV(out, rows...)
 }
 
 func (c *command) printText(r *metrics.Report) error {
