@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -248,7 +249,13 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 	}
 	result := w.result(a)
 	result.Unfinished = true
-	result.Warnings = slices.Insert(result.Warnings, 0, "unfinished: interrupted "+a.place)
+	result.Place = a.place
+	why := "unfinished: interrupted " + a.place
+	if result.LeftOutAtMost != nil {
+		why += fmt.Sprintf(": nothing left out has more than %.3g", *result.LeftOutAtMost)
+	}
+	result.Warnings = slices.Insert(result.Warnings, 0, why)
+	result.Ends++
 	return result, ctx.Err()
 }
 

@@ -3,7 +3,6 @@ package infill
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 
 	"infill/samplers"
@@ -125,7 +124,6 @@ func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 		}
 		a := w.found(search, all)
 		if err != nil {
-			a.place += fmt.Sprintf(": nothing left out has more than %.3g", math.Exp(min(0, a.left)))
 			return a, err
 		}
 		// Fills with the same text are listed once.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"infill/infill"
+	"infill/internal/lines"
 	"infill/internal/object"
 	"infill/internal/option"
 	"infill/tokenize"
@@ -171,7 +172,7 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (made Rows, err e
 	}
 	for _, v := range variants {
 		if form == formText {
-			made.Lines = append(made.Lines, json.RawMessage(object.Quote(OneLine(v.text))))
+			made.Lines = append(made.Lines, json.RawMessage(object.Quote(lines.One(v.text))))
 			continue
 		}
 		added, err := object.Of(v)

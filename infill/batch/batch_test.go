@@ -77,7 +77,7 @@ func (w *shout) do(ctx context.Context, r Record, form Form) (made Rows, err err
 		}
 	}
 	if form == formText {
-		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(OneLine(strings.ToUpper(text))))}
+		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(lines.One(strings.ToUpper(text))))}
 		return made, nil
 	}
 	copied, _ := object.Beside(r.Object, "text", shouted)

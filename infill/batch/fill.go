@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"infill/infill"
+	"infill/internal/lines"
 	"infill/internal/object"
 )
 
@@ -212,7 +213,7 @@ func (f *Fill) rows(fields object.Object, result *infill.Result, form Form) (mad
 		if len(result.Fills) > 0 {
 			best = result.Fills[0].Text
 		}
-		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(OneLine(best)))}
+		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(lines.One(best)))}
 		return made, nil
 	}
 	copied := f.copy(fields)
@@ -335,11 +336,6 @@ func rejectedRecord(err error) error {
 	}
 	return &RejectError{error: line}
 }
-
-// OneLine replaces each line break in a text by a space.
-func OneLine(text string) string { return lineBreaks.Replace(text) }
-
-var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
 var (
 	resultKeys = object.Keys[infill.Result]()

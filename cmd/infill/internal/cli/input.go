@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
 	"infill/infill/batch"
 	"infill/internal/object"
 	"infill/internal/parallel"
@@ -216,7 +217,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return err
 	})
 	if all.blank > 0 {
-		Warn(o.Streams, quiet, "%s of %s passed over, the first is line %d", Counted(all.blank, "blank line"),
+		Warn(o.Streams, quiet, "%s of %s passed over, the first is line %d", infill.Counted(all.blank, "blank line"),
 			cmp.Or(all.firstBlank.File, "standard input"), all.firstBlank.Line)
 	}
 	switch {

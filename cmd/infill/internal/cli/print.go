@@ -13,6 +13,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
+	"infill/internal/lines"
 	"infill/internal/object"
 )
 
@@ -74,7 +75,7 @@ func (p *Printer[T]) Print(v T) (err error) {
 		return p.Add(p.table, v)
 	case "lines", "words":
 		for _, line := range p.Lines(v) {
-			if _, err := fmt.Fprintln(p.Streams.Out, batch.OneLine(line)); err != nil {
+			if _, err := fmt.Fprintln(p.Streams.Out, lines.One(line)); err != nil {
 				return err
 			}
 		}
@@ -205,14 +206,6 @@ func Notes(width int, lines ...string) string {
 		}
 	}
 	return b.String()
-}
-
-// Counted returns a number and its noun, with an s unless n is 1, as in "2 texts".
-func Counted[N int | int64](n N, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // RenderTable formats a table. The column with the index text is aligned to the

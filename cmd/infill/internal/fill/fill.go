@@ -225,7 +225,7 @@ func before(p *infill.Plan) string {
 	rows, _ := p.Cost()
 	_, chains := p.Request.Chains()
 	if rows > 0 && !chains {
-		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), cli.Counted(rows, "model row"))
+		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), infill.Counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far"
 }

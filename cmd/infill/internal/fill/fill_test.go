@@ -111,6 +111,7 @@ func results() []*infill.Result {
 			Alone: [][]infill.Value{{{Text: "cat", Probability: 0.5}}, {{Text: "dog", Probability: 0.25},
 				{Text: "cow", Probability: 0.125}}},
 			Stats:    infill.Stats{Slots: 1, DistinctFills: 1, ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Place:    "before the end",
 			Warnings: []string{"unfinished: interrupted before the end: nothing left out has more than 1"},
 		},
 	}

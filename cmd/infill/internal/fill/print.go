@@ -71,7 +71,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	column(!narrow && has(func(f infill.Fill) bool { return f.Pieces != nil }), "pieces",
 		func(f infill.Fill) string { return joined(f.Pieces, "+") })
 	column(chains, "U", logLikelihood)
-	column(chains, "drawn", func(f infill.Fill) string { return share(f, !narrow) })
+	column(chains, "drawn", func(f infill.Fill) string { return f.SharePercent(!narrow) })
 	column(!chains && narrow, "log-lik.", logLikelihood)
 	column(!chains && !narrow, "log-likelihood", logLikelihood)
 	column(!chains && !(narrow && shares), "probability",
@@ -134,72 +134,24 @@ func rHat(x *float64) string {
 	return optional("%.2f", x)
 }
 
-// share formats a fill's share of the draws. If withError is true, it adds the
-// standard error, or else the interval.
-func share(f infill.Fill, withError bool) string {
-	switch i := f.ShareInterval; {
-	case f.Share == nil:
-		return ""
-	case withError && f.ShareError != nil && *f.ShareError > 0:
-		return infill.PercentError(*f.Share, *f.ShareError)
-	case withError && f.ShareError == nil && i != nil:
-		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100**f.Share, 100*i[0], 100*i[1])
-	}
-	return infill.Percent(*f.Share)
-}
-
-// searchFooter says whether a search has proven that no other fill is likelier.
-func searchFooter(r *infill.Result) string {
-	n := "the likeliest"
-	if len(r.Fills) > 1 {
-		n = fmt.Sprintf("the %d likeliest", len(r.Fills))
-	}
-	switch {
-	case *r.Proven && *r.LeftOutAtMost == 0:
-		return "all that the blanks may take"
-	case *r.Proven:
-		return n + ", proven: nothing that the blanks may take is more probable"
-	}
-	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, infill.AtMost(*r.LeftOutAtMost))
-}
-
 // footer returns lines on how a result was found and at what cost. If verbose
 // is true, they say how chains moved.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string
 	if r.Unfinished {
-		for _, w := range r.Warnings {
-			if strings.HasPrefix(w, "unfinished: ") {
-				line, _, _ := strings.Cut(w, ": nothing left out") // the last line says this in percent
-				lines = append(lines, line)
-			}
-		}
+		lines = append(lines, "unfinished: interrupted "+r.Place)
 	}
 	if s.Lengths > 0 {
 		lines = append(lines, fmt.Sprintf("each probability is divided by %d, the number of lengths that the blanks "+
 			"may have", s.Lengths))
 	}
-	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, optional(", seed %d", r.Seed))
-	switch c := s.Chains; {
-	case c != nil:
-		how := fmt.Sprintf("%s: %s of %s", c.Sampler, cli.Counted(c.Chains, "chain"), cli.Counted(c.Steps, "step"))
-		if c.WarmUp.Steps > 0 {
-			how += fmt.Sprintf(", the first %d left out", c.WarmUp.Steps)
-		}
-		lines = append(lines, how+"; "+cost)
-		if verbose {
-			lines = append(lines, chainsNote(s))
-		}
-		return lines
-	case r.Drawn():
-		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "different fill")
-		if s.DrawsWanted > 0 {
-			draws = fmt.Sprintf("%d of %d independent draws, all that the budget covers,", s.Draws, s.DrawsWanted)
-		}
-		return append(lines, fmt.Sprintf("%s from the model, %s; %s", draws, fills, cost))
+	cost := fmt.Sprintf("%s, %.2f s%s", infill.Counted(s.ModelRows, "model row"), s.Seconds, optional(", seed %d", r.Seed))
+	lines = append(lines, r.Found()+"; "+cost)
+	if verbose && s.Chains != nil {
+		lines = append(lines, chainsNote(s))
 	}
-	return append(lines, searchFooter(r)+"; "+cost)
+	return lines
 }
 
 // chainsNote returns figures on how the chains moved.
@@ -215,10 +167,10 @@ func chainsNote(s infill.Stats) string {
 	}
 	if c.Steps > c.WarmUp.Steps {
 		notes = append(notes,
-			fmt.Sprintf("%.2f of %s changed per step", c.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
+			fmt.Sprintf("%.2f of %s changed per step", c.ChangedSlotsPerStep, infill.Counted(s.Slots, "slot")))
 	}
 	notes = append(notes,
-		fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, "draw")))
+		fmt.Sprintf("%s in %s", infill.Counted(s.DistinctFills, "distinct fill"), infill.Counted(s.Draws, "draw")))
 	if c.SplitRHat != nil && c.EffectiveDraws != nil {
 		notes = append(notes,
 			fmt.Sprintf("split R-hat %s, %.0f effective draws of U", rHat(c.SplitRHat), *c.EffectiveDraws))

@@ -50,6 +50,7 @@ func TestInterruptedFormats(t *testing.T) {
 			[]string{"all of it", why}
 		r.Fills[0].Rank, r.Fills[0].Text, r.Fills[0].Values, r.Fills[0].Spans = 1, "a cat", []string{"cat"},
 			[][2]int{{2, 5}}
+		r.Place = "at step 3 of 50"
 		for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`,
 			"csv": ",true,\"[", "text": "\n" + why + "\n"} {
 			var out bytes.Buffer

@@ -17,6 +17,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/internal/lines"
 	"infill/internal/object"
 	"infill/internal/option"
 	"infill/metrics"
@@ -357,7 +358,7 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 	share := float64(right) / float64(pairs)
 	low, high := metrics.Wilson(share, float64(pairs), 0.95)
 	line := fmt.Sprintf("the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%", right,
-		cli.Counted(pairs, "pair"), 100*share, 100*low, 100*high)
+		infill.Counted(pairs, "pair"), 100*share, 100*low, 100*high)
 	switch {
 	case c.input.Format == "text":
 		_, err = fmt.Fprintln(c.streams.Out, "\n"+line)
@@ -418,7 +419,7 @@ func (c *command) form() cli.Form[row] {
 		form.Text = func(r row, _ int) string {
 			s := r.scores[0]
 			return fmt.Sprintf("%14.2f  %6d  %17.4g  %s\n", s.LogLikelihood, len(s.Tokens), s.PseudoPerplexity,
-				cli.OneLine(batch.OneLine(s.Text)))
+				cli.OneLine(lines.One(s.Text)))
 		}
 	}
 	return form
@@ -447,6 +448,6 @@ func tokensText(r row, width int) string {
 	rows = append(rows, []string{"sum", fmt.Sprintf("%.2f", s.LogLikelihood)})
 	return cli.Wrap(cli.Mark(s.Text, nil), width, "") + "\n\n" +
 		cli.RenderTable(width, []string{"token", "log-probability"}, rows, 0) + "\n" + cli.Notes(width,
-		fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", cli.Counted(len(s.Tokens), "token"), s.Method,
+		fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", infill.Counted(len(s.Tokens), "token"), s.Method,
 			s.PseudoPerplexity))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/cmd/infill/internal/cli"
+	"infill/infill"
 )
 
 // bases are those of the logarithm of a surprisal.
@@ -77,7 +78,7 @@ func (c *command) wordsText(r row, width int) string {
 		text += scale(unit.name, unit.nats) + "\n\n"
 	}
 	return text + cli.RenderTable(width, []string{"word", unit.name, "tokens"}, rows, 0) + "\n" + cli.Notes(width,
-		fmt.Sprintf("%s, %.2f %s together, method %s", cli.Counted(len(rows), "word"), r.surprisal(s.LogLikelihood),
+		fmt.Sprintf("%s, %.2f %s together, method %s", infill.Counted(len(rows), "word"), r.surprisal(s.LogLikelihood),
 			unit.name, s.Method))
 }
 
