@@ -428,9 +428,13 @@ func TestOpen(t *testing.T) {
 		}
 		file.Close()
 	}
-	for name, want := range map[string]string{"none.txt": "no such file", "b.gz": "the file is no gzip"} {
-		if name == "b.gz" {
+	for name, want := range map[string]string{"none.txt": "no such file", "b.gz": "the file is no gzip",
+		"c.csv": "the file is packed by gzip, and its name does not say so: let it end in .gz"} {
+		switch name {
+		case "b.gz":
 			put(t, dir, name, "text")
+		case "c.csv":
+			put(t, dir, name, packed(t, "c.csv.gz", "text\na\n"))
 		}
 		file, err := Open(filepath.Join(dir, name))
 		if file != nil || err == nil || !strings.Contains(err.Error(), want) {
@@ -486,6 +490,22 @@ func TestTable(t *testing.T) {
 	made, err = work.Rows(result)
 	if err == nil || made.Lines != nil {
 		t.Errorf("NaN: %v", made)
+	}
+}
+
+// TestMode: a new output has the mode of any new file.
+func TestMode(t *testing.T) {
+	dir := t.TempDir()
+	in := put(t, dir, "in.txt", "a text\n")
+	out := filepath.Join(dir, "out.txt")
+	_, err := Run(t.Context(), Job{Input: File{Path: in}, Output: File{Path: out}, Work: &shout{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.Stat(out)
+	want, wrong := os.Stat(in)
+	if err != nil || wrong != nil || got.Mode() != want.Mode() {
+		t.Errorf("%v, want %v (%v, %v)", got.Mode(), want.Mode(), err, wrong)
 	}
 }
 

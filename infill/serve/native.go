@@ -333,6 +333,19 @@ func (s *Server) bound(r *infill.Request, vocabulary int) error {
 // needs at most bytes.
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
+// planned makes the plans of requests, as one reading.
+func (s *Server) planned(ctx context.Context, requests []fillRequest) (plans []planned, e effort, err error) {
+	size := 0
+	for _, q := range requests {
+		size += q.size
+	}
+	err = s.read(ctx, size, func() (err error) {
+		plans, e, err = s.plans(requests)
+		return err
+	})
+	return plans, e, err
+}
+
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
 	body, err := parse(in.RawBody)
 	if err != nil {
@@ -342,16 +355,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	if err != nil {
 		return nil, err
 	}
-	size := 0
-	for _, q := range requests.items {
-		size += q.size
-	}
-	var plans []planned
-	var e effort
-	err = s.read(ctx, size, func() (err error) {
-		plans, e, err = s.plans(requests.items)
-		return err
-	})
+	plans, e, err := s.planned(ctx, requests.items)
 	if err != nil {
 		return nil, err
 	}

@@ -93,8 +93,7 @@ type gzipped struct {
 	zip  *gzip.Reader
 }
 
-func newGzip(r io.Reader) (*gzipped, error) {
-	from := bufio.NewReaderSize(r, 1<<16)
+func newGzip(from *bufio.Reader) (*gzipped, error) {
 	zip, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, err

@@ -82,7 +82,10 @@ func program(t *testing.T, name, body string) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, name), []byte("#!/bin/sh\n"+body+"\n"))
 	for _, tool := range []string{"cp", "sleep"} {
-		path := check.Must(exec.LookPath(tool))(t)
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			t.Skip(err)
+		}
 		check.OK(t, os.Symlink(path, filepath.Join(folder, tool)))
 	}
 	t.Setenv("PATH", folder)
