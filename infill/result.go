@@ -472,7 +472,7 @@ func (l *layout) alone(slot int) []int {
 // limitless reports whether no rule limits what a slot may take.
 func (l *layout) limitless(slot int) bool {
 	r := l.rules
-	if r.fill != FillAny || len(r.bans.plain)+len(r.bans.joined) > 0 {
+	if r.fill != FillAny || !r.bans.none() {
 		return false
 	}
 	for _, blank := range l.groups[l.groupOf[slot]].blanks {
