@@ -36,31 +36,29 @@ type group struct {
 // newLayout finds what the blanks of a template may hold. err says why they cannot be
 // filled: a blank may hold nothing, or not all can be filled together.
 func newLayout(t *tokenize.Template, r *rules) (l *layout, err error) {
-	l = &layout{template: t, rules: r}
-	first := firstOfName(t.Blanks)
-	place := make([]int, len(t.Blanks)) // the group of each blank
-	for i, b := range t.Blanks {
-		if first[i] == i {
-			place[i] = len(l.groups)
-			l.groups = append(l.groups, group{pieces: b.Slots, list: r.blanks[i].list[b.Slots]})
+	l = &layout{template: t, rules: r, groupOf: make([]int, len(t.Slots)), pieceOf: make([]int, len(t.Slots))}
+	for number, blanks := range t.Groups {
+		one := blanks[0]
+		g := group{blanks: blanks, pieces: t.Blanks[one].Slots}
+		g.list = r.blanks[one].list[g.pieces]
+		for _, blank := range blanks {
+			first := t.Blanks[blank].First
+			g.first = append(g.first, first)
+			for piece := range g.pieces {
+				l.groupOf[first+piece] = number
+				l.pieceOf[first+piece] = piece
+			}
 		}
-		place[i] = place[first[i]]
-		g := &l.groups[place[i]]
-		g.blanks = append(g.blanks, i)
-		g.first = append(g.first, b.First)
-		for piece := range b.Slots {
-			l.groupOf = append(l.groupOf, place[i])
-			l.pieceOf = append(l.pieceOf, piece)
-		}
-	}
-	for i := range l.groups {
-		g := &l.groups[i]
-		spellings, nothing := r.spellings(t, g.blanks)
+		spellings, nothing := r.spellings(t, blanks)
 		if nothing != nil {
 			spellings = newSpellings(make(supports, g.pieces), bans{}, g.pieces)
 			err = cmp.Or(err, nothing)
 		}
 		g.spellings = spellings
+		l.groups = append(l.groups, g)
+	}
+	for i := range l.groups {
+		g := &l.groups[i]
 		for j := range l.groups {
 			if r.distinct && i != j {
 				g.rivals = append(g.rivals, j)

@@ -61,11 +61,12 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 func (p *Plan) layOut() error {
 	lengths := p.rules.lengths(p.typed)
 	p.lengths = 1
-	var shortest []int
-	for i, j := range firstOfName(p.typed.Blanks) {
-		shortest = append(shortest, lengths[j][0])
-		if i == j {
-			p.lengths *= len(lengths[i])
+	shortest := make([]int, len(lengths))
+	for _, group := range p.typed.Groups {
+		own := lengths[group[0]]
+		p.lengths *= len(own)
+		for _, blank := range group {
+			shortest[blank] = own[0]
 		}
 	}
 	templates, err := p.typed.Expand(p.rules.filled(lengths))

@@ -48,7 +48,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		}
 	}
 	r.banned(o.Ban)
-	lists := o.Slots.of(t.Blanks)
+	lists := o.Slots.of(t)
 	for i, b := range t.Blanks {
 		if b.Pattern == "" {
 			continue
@@ -67,7 +67,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 				"give the blank a list with --slot", i+1)
 		}
 	}
-	if err := r.named(t.Blanks, lists); err != nil {
+	if err := named(t, lists); err != nil {
 		return nil, err
 	}
 	for _, number := range slices.Sorted(maps.Keys(lists)) {
@@ -78,19 +78,21 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 			return nil, err
 		}
 	}
-	for i, j := range firstOfName(t.Blanks) { // blanks with the same name share a list and a pattern
-		one := &r.blanks[i]
-		other := &r.blanks[j]
-		if other.list == nil {
-			other.list, other.lengths = one.list, one.lengths
+	for _, group := range t.Groups { // its blanks share a list and a pattern
+		var shared blankRules
+		for _, number := range group {
+			own := &r.blanks[number]
+			if shared.list == nil {
+				shared.list, shared.lengths = own.list, own.lengths
+			}
+			if shared.pattern == nil {
+				shared.pattern = own.pattern
+			}
 		}
-		if other.pattern == nil {
-			other.pattern = one.pattern
+		for _, number := range group {
+			shared.part = r.blanks[number].part // each its own
+			r.blanks[number] = shared
 		}
-	}
-	for i, j := range firstOfName(t.Blanks) {
-		r.blanks[i].list, r.blanks[i].lengths = r.blanks[j].list, r.blanks[j].lengths
-		r.blanks[i].pattern = r.blanks[j].pattern
 	}
 	return r, nil
 }
@@ -122,27 +124,29 @@ func (r *rules) bansOf(b tokenize.Blank) bans {
 	return bans{plain: r.bans.plain}
 }
 
-// firstOfName returns, for each blank, the number of the first blank with the
-// same name, or its own if it has none.
-func firstOfName(blanks []tokenize.Blank) []int {
-	first := make([]int, len(blanks))
-	for i, b := range blanks {
-		first[i] = slices.IndexFunc(blanks,
-			func(other tokenize.Blank) bool { return other.Start == b.Start || b.Name != "" && other.Name == b.Name })
-	}
-	return first
-}
-
 // named returns an error if two blanks of one name cannot hold the same tokens.
-func (r *rules) named(blanks []tokenize.Blank, lists Lists) error {
-	for i, j := range firstOfName(blanks) {
-		switch {
-		case blanks[j].TouchesLeft != blanks[i].TouchesLeft:
-			return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", j+1, i+1)
-		case lists[i+1] != nil && lists[j+1] != nil && !reflect.DeepEqual(lists[i+1], lists[j+1]):
-			return misfit("slot", "blanks %d and %d have one name and different lists", j+1, i+1)
-		case blanks[i].Pattern != "" && blanks[j].Pattern != "" && blanks[i].Pattern != blanks[j].Pattern:
-			return constrained("blanks %d and %d have one name and different patterns", j+1, i+1)
+func named(t *tokenize.Template, lists Lists) error {
+	for _, group := range t.Groups {
+		first := group[0]
+		listed := first    // the first with a list
+		patterned := first // the first with a pattern
+		for _, i := range group {
+			if lists[listed+1] == nil {
+				listed = i
+			}
+			if t.Blanks[patterned].Pattern == "" {
+				patterned = i
+			}
+			pattern := t.Blanks[i].Pattern
+			switch {
+			case t.Blanks[first].TouchesLeft != t.Blanks[i].TouchesLeft:
+				return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", first+1,
+					i+1)
+			case lists[i+1] != nil && !reflect.DeepEqual(lists[listed+1], lists[i+1]):
+				return misfit("slot", "blanks %d and %d have one name and different lists", listed+1, i+1)
+			case pattern != "" && t.Blanks[patterned].Pattern != pattern:
+				return constrained("blanks %d and %d have one name and different patterns", patterned+1, i+1)
+			}
 		}
 	}
 	return nil

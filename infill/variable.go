@@ -125,13 +125,12 @@ func MostProbable(fillable []int, logp []float32, number int) []int {
 // together names what makes some slots move together, or returns "" if every
 // slot can move alone.
 func (l *layout) together() string {
-	for _, g := range l.groups {
-		if g.list != nil && g.pieces > 1 {
-			return "words of several pieces"
-		}
-	}
+	several := func(g group) bool { return g.list != nil && g.pieces > 1 }
+	named := func(g group) bool { return len(g.blanks) > 1 }
 	switch {
-	case len(l.template.Ties) > 0:
+	case slices.ContainsFunc(l.groups, several):
+		return "words of several pieces"
+	case slices.ContainsFunc(l.groups, named):
 		return "blanks of one name"
 	case !l.free():
 		return "limits on several slots together"
