@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"infill/lm/lmtest"
 	"infill/tokenize"
 )
@@ -197,5 +199,32 @@ func TestSpellingsOfPieces(t *testing.T) {
 				t.Errorf("%s: %q is not among %q", pieces, spelled, got)
 			}
 		}
+	}
+}
+
+// TestTerse: a terse plan has the same fills, and nothing that only people read.
+func TestTerse(t *testing.T) {
+	f, _ := newFake(t)
+	plan, err := f.Plan(Request{Template: "zebra un[MASK] ."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results [2]*Result
+	for i, terse := range []bool{false, true} {
+		plan.Terse = terse
+		results[i], err = plan.Fill(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, bare := results[0], results[1]
+	if whole.Signature == "" || len(whole.Warnings) == 0 {
+		t.Errorf("by default: signature %q, warnings %q", whole.Signature, whole.Warnings)
+	}
+	if bare.Signature != "" || len(bare.Warnings) > 0 || bare.Warnings == nil {
+		t.Errorf("terse: signature %q, warnings %q", bare.Signature, bare.Warnings)
+	}
+	if diff := cmp.Diff(whole.Fills, bare.Fills); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -15,6 +15,9 @@ import (
 // call Fill at a time.
 type Plan struct {
 	Request Request // with its defaults written out
+	// Terse leaves out of results what takes time and nobody reads: the signature,
+	// and the warnings about the text and the model's answer.
+	Terse   bool
 	filler  *Filler
 	typed   *tokenize.Template // the template with each blank at its shortest
 	layouts []*layout          // of each combination of lengths that has a fill, the shortest first

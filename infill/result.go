@@ -280,8 +280,11 @@ func (w *work) result(a *answer) *Result {
 	for i, f := range a.fills {
 		r.Fills = append(r.Fills, w.fill(a, i+1, f))
 	}
-	r.Signature = w.signature()
-	r.Warnings = append(w.warnings(r), a.warnings...)
+	if !p.Terse {
+		r.Signature = w.signature()
+		r.Warnings = w.warnings(r)
+	}
+	r.Warnings = append(r.Warnings, a.warnings...)
 	return r
 }
 
