@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/lm/lmtest"
-	"infill/tokenize"
 )
 
 // TestRather: a warning names what the model would rather put into a blank, if
@@ -49,7 +48,7 @@ func TestRather(t *testing.T) {
 		{"a pattern", "the [MASK~.a.]", map[string]float64{".": 0.6}, asked{}, ""},
 	} {
 		words := append(fakeWords(), ",")
-		tokenizer, err := tokenize.New(words, tokenize.Options{})
+		tokenizer, err := lmtest.Tokenizer(words)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +175,7 @@ func TestStuckWarmUp(t *testing.T) {
 // the vocabulary, also by single letters.
 func TestSpellingsOfPieces(t *testing.T) {
 	words := append(fakeWords(), "c", "##a", "##t", "##at", "m", "d", "##o", "##g")
-	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(words)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -582,9 +582,6 @@ func (l *Lists) SetLists(values map[string][]string) error {
 // written "noun" or "1=noun,verb".
 type Parts map[int][]string
 
-// PartsOfSpeech returns the words of [Parts].
-func PartsOfSpeech() []string { return slices.Clone(partsOfSpeech) }
-
 var partsOfSpeech = []string{"noun", "verb", "adjective", "adverb"}
 
 var errParts = errors.New("a list of " + strings.Join(partsOfSpeech, ", ") +
