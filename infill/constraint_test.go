@@ -237,6 +237,41 @@ func TestConstraintSignature(t *testing.T) {
 	}
 }
 
+// TestGibbsWithBans: a sampler that moves one slot at a time takes every ban but
+// those of pieces side by side.
+func TestGibbsWithBans(t *testing.T) {
+	f, _ := newFake(t)
+	for _, test := range []struct {
+		template string
+		ban      string
+		refused  bool
+	}{
+		{"the [MASK] and [MASK]", "cat", false},
+		{"the [MASK] and [MASK]", "unseen", false}, // no blank has room for it
+		{"the [MASK:2] sat", "cat", false},
+		{"the [MASK:2] sat", "unseen", true},
+	} {
+		o := chainOptions()
+		o.Chains.Sampler, o.Ban, o.Fill = "gibbs", []string{test.ban}, FillAny
+		r, err := f.Fill(t.Context(), o.request(test.template), nil)
+		if test.refused {
+			if err == nil || !strings.Contains(err.Error(), "gibbs cannot move slots together") {
+				t.Errorf("%s without %s: error %v", test.template, test.ban, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s without %s: %v", test.template, test.ban, err)
+			continue
+		}
+		for _, fill := range r.Fills {
+			if slices.Contains(fill.Values, test.ban) {
+				t.Errorf("%s without %s: %q", test.template, test.ban, fill.Values)
+			}
+		}
+	}
+}
+
 // TestListsMayChange: a list that its owner changes after a fill is read again.
 func TestListsMayChange(t *testing.T) {
 	f, _ := newFake(t)
