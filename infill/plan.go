@@ -16,6 +16,9 @@ import (
 // call Fill at a time.
 type Plan struct {
 	Request Request // with its defaults written out
+	// Terse leaves out of results what takes time and nobody reads: the signature,
+	// and the warnings about the text and the model's answer.
+	Terse   bool
 	filler  *Filler
 	typed   *tokenize.Template // the template with each blank at its shortest
 	layouts []*layout          // of each combination of lengths that has a fill, the shortest first
@@ -62,11 +65,12 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 func (p *Plan) layOut() error {
 	lengths := p.rules.lengths(p.typed)
 	p.lengths = 1
-	var shortest []int
-	for i, j := range firstOfName(p.typed.Blanks) {
-		shortest = append(shortest, lengths[j][0])
-		if i == j {
-			p.lengths *= len(lengths[i])
+	shortest := make([]int, len(lengths))
+	for _, group := range p.typed.Groups {
+		own := lengths[group[0]]
+		p.lengths *= len(own)
+		for _, blank := range group {
+			shortest[blank] = own[0]
 		}
 	}
 	templates, err := p.typed.Expand(p.rules.filled(lengths))

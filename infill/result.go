@@ -283,6 +283,10 @@ func (w *work) result(a *answer) *Result {
 	for i, f := range a.fills {
 		r.Fills = append(r.Fills, w.fill(a, i+1, f))
 	}
+	if p.Terse {
+		r.Warnings = append(r.Warnings, a.warnings...)
+		return r
+	}
 	r.Signature = w.signature()
 	ends := fewer(r, int(p.Request.Top))
 	r.Ends = len(ends)
@@ -477,7 +481,7 @@ func (l *layout) alone(slot int) []int {
 // limitless reports whether no rule limits what a slot may take.
 func (l *layout) limitless(slot int) bool {
 	r := l.rules
-	if r.fill != FillAny || len(r.bans.plain)+len(r.bans.joined) > 0 {
+	if r.fill != FillAny || !r.bans.none() {
 		return false
 	}
 	for _, blank := range l.groups[l.groupOf[slot]].blanks {

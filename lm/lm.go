@@ -123,9 +123,6 @@ func (m *MaskedLM) Close() error {
 	return errors.Join(m.conditionals.close(), m.gradient.close(), m.runtime.Close())
 }
 
-// Bundle returns the model's bundle.
-func (m *MaskedLM) Bundle() *models.Bundle { return m.bundle }
-
 // Description says which model runs, where, and how.
 type Description struct {
 	Name    string // name of the bundle
@@ -353,9 +350,6 @@ type Library = library.Library
 
 // FetchProgress observes how a library is fetched.
 type FetchProgress = library.Progress
-
-// FetchLines is a FetchProgress that writes lines.
-type FetchLines = library.Lines
 
 // LocateLibrary returns the path of the library for a device (see
 // Options.Device). If the CPU's library is missing, it downloads it, and

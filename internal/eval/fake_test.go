@@ -25,7 +25,7 @@ func words() []string {
 func newTokenizer(t testing.TB) *tokenize.Tokenizer {
 	t.Helper()
 	vocabulary := append(strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] . , ! < > ( ) ' \" / & 1"), words()...)
-	tokenizer, err := tokenize.New(vocabulary, tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}

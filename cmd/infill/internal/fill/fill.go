@@ -105,18 +105,6 @@ func (c *command) run(ctx context.Context) (err error) {
 	observe := func(at infill.Progress) {
 		bar.Tell(int64(at.Step), int64(at.Steps), at.String)
 	}
-	if c.trace != "" {
-		t, err2 := newTrace(c.trace)
-		if err2 != nil {
-			return err2
-		}
-		defer func() { err = errors.Join(err, t.close()) }()
-		tell := observe
-		observe = func(at infill.Progress) {
-			t.observe(at)
-			tell(at)
-		}
-	}
 	return p.Whole(cli.Each(ctx, &c.input, c.model.Quiet,
 		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
 		// Templates of one slot have few rows and share calls. Larger templates
@@ -126,7 +114,7 @@ func (c *command) run(ctx context.Context) (err error) {
 			if plan.Slots() > manySlots {
 				c.model.Warn(c.streams, "%s%s", e.Place(), before(plan))
 			}
-			result, err := plan.Fill(ctx, observe)
+			result, err := c.fill(ctx, plan, observe)
 			return func() error {
 				bar.Clear()
 				if result == nil {
@@ -171,7 +159,25 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	if err != nil {
 		return nil, c.explain(e, r.Template, err)
 	}
+	plan.Terse = c.model.Quiet && !strings.HasPrefix(c.input.Format, "json")
 	return plan, nil
+}
+
+// fill fills a plan, and writes the states of its chains if a file is named for
+// them.
+func (c *command) fill(ctx context.Context, plan *infill.Plan, observe func(infill.Progress)) (*infill.Result, error) {
+	if c.trace == "" {
+		return plan.Fill(ctx, observe)
+	}
+	t, err := newTrace(c.trace)
+	if err != nil {
+		return nil, err
+	}
+	result, err := plan.Fill(ctx, func(at infill.Progress) {
+		t.observe(at)
+		observe(at)
+	})
+	return result, errors.Join(err, t.close())
 }
 
 // explain adds to the error of a plan what the user may have meant.
