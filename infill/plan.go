@@ -220,8 +220,7 @@ func (p *Plan) Effort() (likely, most float64) {
 // Errors: *OptionError and *tokenize.InputError for faults that only the model
 // shows. If ctx ends, Fill stops the running call of the model and returns
 // ctx.Err() with the result so far, marked as Unfinished, or nil. The same
-// request, model, machine and number of threads give the same result, except
-// for its Seconds.
+// request, model and machine give the same result, except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
 	ctx = lm.OneCaller(ctx, p.Request.Method.heavy()) // others go before a method of many rows

@@ -98,7 +98,7 @@ func TestTurns(t *testing.T) {
 // however little it asks for at first.
 func TestMuchFromTheFirst(t *testing.T) {
 	for _, heavy := range []bool{true, false} {
-		e := &engine{}
+		e := &engine{running: 1}
 		b := &batch{}
 		b.reset(8, 1, 0, true)
 		b.ids, b.queries = make([]int64, 8), make([]int64, 1)

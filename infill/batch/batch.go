@@ -20,7 +20,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -36,9 +35,6 @@ type Job struct {
 	Input  File
 	Output File
 	Work   work
-	// Threads is the number of threads of a model call. The last digits of the
-	// results depend on it.
-	Threads int
 	// Shard is the part that Run does. The zero Shard means the whole run, and
 	// Run then writes the output too.
 	Shard     Shard
@@ -174,7 +170,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	maps.Copy(now.Settings, map[string]string{"form": string(out.Form), "input": input.sum, "column": j.Work.column(),
-		"options": strings.Join(options, ","), "threads": strconv.Itoa(j.Threads)})
+		"options": strings.Join(options, ",")})
 	whole := j.Shard.Count == 0
 	if done {
 		s := &Summary{Output: out.Path, Done: true, Rejected: made.Rejected}

@@ -87,7 +87,7 @@ func small(t testing.TB) (Options, *lmtest.Model) {
 		t.Fatal(err)
 	}
 	return Options{
-		Dir: t.TempDir(), Config: c, Threads: 1,
+		Dir: t.TempDir(), Config: c,
 		Models:  []*infill.Filler{infill.New(model, tokenizer)},
 		Corpora: []*corpus.Corpus{newCorpus(t, "gardens", gardens), newCorpus(t, "ponds", ponds)},
 		Observe: func(Progress) {}, Note: func(string) {},

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -212,7 +211,7 @@ func (c *command) run(ctx context.Context) error {
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: c.Out, Config: c.config, Models: fillers, Corpora: corpora,
-		Threads: cmp.Or(c.model.Threads, runtime.GOMAXPROCS(0)), Device: c.model.Device, Jobs: c.Jobs,
+		Device: c.model.Device, Jobs: c.Jobs,
 		Observe: func(step eval.Progress) {
 			// A fill counts as a thousand units, so that the bar also
 			// moves during a fill.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,7 +91,7 @@ func (o *batchOptions) validate(args []string) error {
 	case o.job.Resume && o.job.Overwrite:
 		return cli.Usagef("--resume and --overwrite exclude each other: after a break, --resume alone goes on")
 	}
-	o.job.Input.Path, o.job.Threads = args[0], cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
+	o.job.Input.Path = args[0]
 	return nil
 }
 
