@@ -3,6 +3,7 @@ package lm
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,8 +12,12 @@ import (
 	"infill/internal/parallel"
 )
 
-// InFlight is the number of texts that a program should fill at once.
-const InFlight = 128
+// InFlight returns the number of texts that a program should fill at once on that many
+// cores (0 for all). With fewer, calls are less full; more only cost memory. 6,000 lines
+// of one blank on two cores took 14.2 ± 0.4 s with 128, 13.2 ± 0.2 s with 256.
+func InFlight(threads int) int {
+	return min(128*cmp.Or(threads, runtime.GOMAXPROCS(0)), 1024)
+}
 
 // A job is rows to compute. Calls take them from the front, perhaps together
 // with rows of other jobs.
@@ -112,15 +117,17 @@ func (r *request) waiting() int { return r.job.rows() - r.next }
 // caller adds up the cost of all rows that one user of the engine has run.
 type caller struct {
 	spent atomic.Int64
-	// admit is called once before rows beyond MostLight; refused is its error.
+	// admit is called once before rows by which spent grows beyond limit; refused is its
+	// error.
 	admit   func(ctx context.Context) error
+	limit   int64
 	once    sync.Once
 	refused error
 }
 
-// admitted returns the error of admit if a job goes beyond MostLight.
+// admitted returns the error of admit if a job goes beyond the limit.
 func (c *caller) admitted(ctx context.Context, cost int) error {
-	if c.admit == nil || int(c.spent.Load())+cost <= MostLight {
+	if c.admit == nil || c.spent.Load()+int64(cost) <= c.limit {
 		return nil
 	}
 	c.once.Do(func() { c.refused = c.admit(ctx) })
@@ -144,12 +151,14 @@ func OneCaller(ctx context.Context, heavy bool) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Admitted returns OneCaller's context of a caller that calls admit once, before
-// the first rows that make it one of many rows. These rows wait for admit, and
-// fail with its error.
-func Admitted(ctx context.Context, admit func(ctx context.Context) error) context.Context {
-	ctx = OneCaller(ctx, false)
-	ctx.Value(callerKey{}).(*caller).admit = admit
+// Admitted returns OneCaller's context of a caller that calls admit once, before its rows
+// cost more than limit, a number of tokens. These rows wait for admit, and fail with its
+// error.
+func Admitted(ctx context.Context, heavy bool, limit int, admit func(ctx context.Context) error) context.Context {
+	ctx = OneCaller(ctx, heavy)
+	c := ctx.Value(callerKey{}).(*caller)
+	c.admit = admit
+	c.limit = c.spent.Load() + int64(limit)
 	return ctx
 }
 

@@ -183,7 +183,7 @@ func TestAdmitted(t *testing.T) {
 	refused := errors.New("refused")
 	for _, answer := range []error{nil, refused} {
 		asked := 0
-		ctx := Admitted(t.Context(), func(context.Context) error { asked++; return answer })
+		ctx := Admitted(t.Context(), false, MostLight, func(context.Context) error { asked++; return answer })
 		c := ctx.Value(callerKey{}).(*caller)
 		e := &engine{running: 1} // nothing takes from the queues
 		for _, step := range []struct {

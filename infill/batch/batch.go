@@ -40,7 +40,7 @@ type Job struct {
 	Shard     Shard
 	Resume    bool `option:"resume" help:"go on with a run that was not finished"`
 	Overwrite bool `option:"overwrite" help:"start again, and remove the old output and its parts"`
-	InFlight  int  `option:"jobs" help:"lines to fill at the same time, which share the model's calls"` // 0 means 1
+	InFlight  int  `option:"jobs" help:"lines to fill at the same time, which share the model's calls; 0 is 128 a core, at most 1024"` // here 0 means 1
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 	// Note, if not nil, is called with lines about the input before its first

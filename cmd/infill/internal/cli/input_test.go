@@ -132,7 +132,7 @@ func TestEach(t *testing.T) {
 			var told []int
 			read := func(e Entry) (int, error) { return e.Line, nil }
 			large := func(line int) bool { return line%9 == 0 || line == broken }
-			err := Each(ctx, o, false, read, large, func() error { ended++; return nil },
+			err := Each(ctx, o, &ModelOptions{}, read, large, func() error { ended++; return nil },
 				func(ctx context.Context, e Entry, line int) (func() error, error) {
 					if large(line) {
 						count(1)

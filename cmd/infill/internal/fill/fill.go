@@ -105,7 +105,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	observe := func(at infill.Progress) {
 		bar.Tell(int64(at.Step), int64(at.Steps), at.String)
 	}
-	return p.Whole(cli.Each(ctx, &c.input, c.model.Quiet,
+	return p.Whole(cli.Each(ctx, &c.input, &c.model,
 		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
 		// Templates of one slot have few rows and share calls. Larger templates
 		// would only delay earlier results.

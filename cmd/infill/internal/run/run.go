@@ -58,7 +58,6 @@ func (o *batchOptions) command(use, short string, check func() error,
 	forms := cli.Texts(batch.Forms())
 	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "format of the input, if its name does not say")
 	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "format of the result, if its name does not say")
-	o.job.InFlight = lm.InFlight
 	cli.Bind(cmd, &o.job)
 	flags.TextVar(&o.job.Shard, "shard", batch.Shard{},
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
@@ -70,6 +69,9 @@ func (o *batchOptions) command(use, short string, check func() error,
 func (o *batchOptions) validate(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
+	}
+	if o.job.InFlight == 0 {
+		o.job.InFlight = lm.InFlight(o.Threads)
 	}
 	err := cli.CheckJobs(o.job.InFlight)
 	if err != nil {

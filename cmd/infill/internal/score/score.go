@@ -302,7 +302,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 		return texts, nil
 	}
 	small := func([]string) bool { return false }
-	return cli.Each(ctx, &c.input, c.model.Quiet, read, small, end,
+	return cli.Each(ctx, &c.input, &c.model, read, small, end,
 		func(ctx context.Context, e cli.Entry, texts []string) (func() error, error) {
 			columns := c.columns
 			if e.File == "" {
