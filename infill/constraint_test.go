@@ -237,6 +237,26 @@ func TestConstraintSignature(t *testing.T) {
 	}
 }
 
+// TestRulesOfName: the words of a list are those that every blank of its name may
+// take.
+func TestRulesOfName(t *testing.T) {
+	f, _ := newFake(t)
+	for _, test := range []struct {
+		template string
+		o        asked
+	}{
+		{"the [MASK=x] and [MASK=x~d.*]", asked{Slots: Lists{1: {"cat", "dog", "sat"}}}},
+		{"the [MASK=x~d.*] and [MASK=x]", asked{Slots: Lists{2: {"cat", "dog", "sat"}}}},
+		{"the [MASK=x] and [MASK=x]", asked{Slots: Lists{1: {"dog", "the"}}, Speech: Parts{2: {"noun"}}}},
+		{"the [MASK=x] and [MASK=x]", asked{Slots: Lists{2: {"dog", "the"}}, Speech: Parts{1: {"noun"}}}},
+	} {
+		r := fill(t, f, test.template, test.o)
+		if len(r.Fills) != 1 || r.Fills[0].Text != "the dog and dog" {
+			t.Errorf("%s: %+v", test.template, r.Fills)
+		}
+	}
+}
+
 // TestGibbsWithBans: a sampler that moves one slot at a time takes every ban but
 // those of pieces side by side.
 func TestGibbsWithBans(t *testing.T) {

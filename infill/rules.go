@@ -74,24 +74,10 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		if number > len(t.Blanks) {
 			return nil, misfit("slot", "there is no blank %d: the template has %d", number, len(t.Blanks))
 		}
-		if err := r.listed(t, number, lists[number]); err != nil {
-			return nil, err
-		}
 	}
-	for _, group := range t.Groups { // its blanks share a list and a pattern
-		var shared blankRules
-		for _, number := range group {
-			own := &r.blanks[number]
-			if shared.list == nil {
-				shared.list, shared.lengths = own.list, own.lengths
-			}
-			if shared.pattern == nil {
-				shared.pattern = own.pattern
-			}
-		}
-		for _, number := range group {
-			shared.part = r.blanks[number].part // each its own
-			r.blanks[number] = shared
+	for _, group := range t.Groups {
+		if err := r.share(t, group, lists); err != nil {
+			return nil, err
 		}
 	}
 	return r, nil
@@ -152,35 +138,56 @@ func named(t *tokenize.Template, lists Lists) error {
 	return nil
 }
 
-// listed reads the list of words of blank number, counted from 1.
-func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
+// share gives the blanks of a group the pattern and the list of any of them.
+func (r *rules) share(t *tokenize.Template, group []int, lists Lists) error {
+	var pattern *regexp.Regexp
+	listed := -1
+	for _, blank := range group {
+		if pattern == nil {
+			pattern = r.blanks[blank].pattern
+		}
+		if listed < 0 && lists[blank+1] != nil {
+			listed = blank
+		}
+	}
+	for _, blank := range group {
+		r.blanks[blank].pattern = pattern
+	}
+	if listed < 0 {
+		return nil
+	}
+	return r.listed(t, group, listed+1, lists[listed+1])
+}
+
+// listed reads the list of words of blank number, counted from 1, for its group.
+func (r *rules) listed(t *tokenize.Template, group []int, number int, words []string) error {
 	b := t.Blanks[number-1]
-	own := &r.blanks[number-1]
+	pattern := r.blanks[number-1].pattern
 	low := 1
 	high := tokenize.MaxPieces
 	if b.High > 0 {
 		low = b.Low
 		high = b.High
 	}
-	list := r.vocabulary.list(number, words, b)
-	left := len(list.left)
+	read := r.vocabulary.list(number, words, b)
+	left := len(read.left)
 	if left == len(words) {
-		return misfit("slot", "blank %d cannot take %s", number, list.left[0])
+		return misfit("slot", "blank %d cannot take %s", number, read.left[0])
 	} else if left > 0 {
 		r.warnings = append(r.warnings, fmt.Sprintf("%d of the %d words of blank %d are left out, which the model "+
-			"cannot write; the first is %s", left, len(words), number, list.left[0]))
+			"cannot write; the first is %s", left, len(words), number, read.left[0]))
 	}
 	// The one word of a list is asked for by its probability. A typed length
 	// says that its pieces are known.
-	if len(words) == 1 && b.High == 0 && len(list.fills[0].ids) > 1 {
-		word := list.fills[0]
+	if len(words) == 1 && b.High == 0 && len(read.fills[0].ids) > 1 {
+		word := read.fills[0]
 		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with "+
 			"that of a word of one piece", word.text, countPieces(len(word.ids)), number))
 	}
 	fitting := map[int][]listed{}
 	lengths := map[int]bool{}
 	long := ""
-	for _, f := range list.fills {
+	for _, f := range read.fills {
 		n := len(f.ids)
 		if n < low || n > high {
 			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, countPieces(n), t.Text[b.Start:b.End])
@@ -188,9 +195,9 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 		}
 		lengths[n] = true
 		switch {
-		case own.pattern != nil && !own.pattern.MatchString(f.text):
+		case pattern != nil && !pattern.MatchString(f.text):
 		case b.TouchesLeft && r.vocabulary.classes()[f.ids[0]] == wordToken: // it begins a word
-		case !r.allows(number-1, b, f.ids):
+		case slices.ContainsFunc(group, func(blank int) bool { return !r.allows(blank, t.Blanks[blank], f.ids) }):
 		default:
 			fitting[n] = append(fitting[n], f)
 		}
@@ -201,10 +208,13 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 		}
 		return misfit("slot", "the other constraints leave blank %d no word of its list", number)
 	}
-	own.lengths = slices.Sorted(maps.Keys(lengths))
-	own.list = map[int]*choices{}
+	list := map[int]*choices{}
 	for n, fills := range fitting {
-		own.list[n] = newChoices(fills)
+		list[n] = newChoices(fills)
+	}
+	for _, blank := range group {
+		r.blanks[blank].lengths = slices.Sorted(maps.Keys(lengths))
+		r.blanks[blank].list = list
 	}
 	return nil
 }
