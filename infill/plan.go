@@ -201,16 +201,20 @@ func (p *Plan) Slots() (slots int) {
 // bounds only seconds, and of the bytes of memory, without those of the model.
 func (p *Plan) Cost() (rows int, bytes float64) { return p.Request.Method.cost(p) }
 
-// Effort returns the cost of the model rows that Fill needs, as a number of
-// tokens: what is likely by the number of slots, and an upper bound. Both are 0
-// if the budget bounds only seconds.
-func (p *Plan) Effort() (likely, most float64) {
-	tokens := 0
+// Need is what a fill needs: the cost of its model rows, as a number of tokens, and bytes of
+// memory, without the model's. Tokens are 0 if the budget bounds only seconds.
+type Need struct{ Tokens, Bytes float64 }
+
+// Effort returns what Fill likely needs, by the number of slots, and an upper bound.
+func (p *Plan) Effort() (likely, most Need) {
+	tokens := 0.0
 	for _, l := range p.layouts {
-		tokens = max(tokens, l.question.size())
+		tokens = max(tokens, float64(l.question.size()))
 	}
-	rows, _ := p.Cost()
-	return float64(tokens) * float64(p.Request.Method.likely(p, rows)), float64(tokens) * float64(rows)
+	rows, bytes := p.Request.Method.likely(p)
+	likely = Need{tokens * float64(rows), bytes}
+	rows, bytes = p.Cost()
+	return likely, Need{tokens * float64(rows), bytes}
 }
 
 // Fill fills the blanks and ranks the fills. If observe is not nil, Fill

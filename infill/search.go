@@ -82,7 +82,7 @@ func (s Search) cost(p *Plan) (rows int, bytes float64) {
 
 // likely: the means of docs/measured/proofs.md, by the number of slots. A search
 // scores no more fills of lists than there are.
-func (s Search) likely(p *Plan, rows int) int {
+func (s Search) likely(p *Plan) (rows int, bytes float64) {
 	means := []int{0, 1, 11, 57, 280}
 	n := 490
 	if p.Slots() < len(means) {
@@ -93,11 +93,15 @@ func (s Search) likely(p *Plan, rows int) int {
 	for _, l := range p.layouts {
 		one := l.combinations()
 		if one == 0 {
-			return min(rows, n)
+			combined = math.Inf(1)
+			break
 		}
 		combined += one
 	}
-	return int(min(float64(rows), float64(n), combined+float64(p.roots())))
+	most, _ := s.cost(p)
+	s.Budget = Budget{Rows: int(min(float64(most), float64(n), combined+float64(p.roots())))}
+	_, bytes = s.cost(p)
+	return s.Budget.Rows, bytes
 }
 
 func (s Search) solve(ctx context.Context, w *work) (*answer, error) {

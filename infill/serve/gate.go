@@ -89,7 +89,8 @@ func (g *gate) fits(bytes float64) error {
 
 // effort is what a request needs.
 type effort struct {
-	bytes  float64 // memory
+	bytes  float64 // memory, as a rule
+	later  float64 // further memory, if the request turns out longer
 	likely float64 // tokens of model rows, as a rule
 	most   float64 // the same, at most
 	models []pace
@@ -145,29 +146,46 @@ func newFirst(l Limits) *gate {
 	return newGate(l)
 }
 
-// share returns which part of the turns that many tokens need, so that all that has a
-// turn can end within half of the time limit.
-func (s *Server) share(e effort, tokens float64) float64 {
-	seconds, _ := e.seconds(tokens)
-	return turns * min(1, seconds/(s.Limits.Time.Seconds()/2))
+// likely returns which part of the turns a request needs, so that all that has a turn can
+// likely end within the time limit, and leaves a quarter of the memory to others.
+func (s *Server) likely(e effort) float64 {
+	seconds, _ := e.seconds(e.likely)
+	return turns * min(1, max(seconds/s.Limits.Time.Seconds(), e.bytes/(float64(s.Limits.Memory)*3/4)))
+}
+
+// longer is likely for a request that has turned out longer: all such can end within half
+// of the time, and take an eighth of the memory.
+func (s *Server) longer(e effort) float64 {
+	seconds, _ := e.seconds(e.most)
+	return turns * min(1, max(2*seconds/s.Limits.Time.Seconds(), e.later/(float64(s.Limits.Memory)/8)))
 }
 
 // turn waits until all that runs with a turn, and this request, can likely end in time.
-func (s *Server) turn(ctx context.Context, e effort) (leave func(), err error) {
-	_, known := e.seconds(e.likely)
-	if !known && s.share(e, e.likely) > turns/float64(runtime.GOMAXPROCS(0)) {
-		leave, err = s.first.enter(ctx, 0)
+// The caller calls known once the speed of the models is known, or at the end.
+func (s *Server) turn(ctx context.Context, e effort) (known, leave func(), err error) {
+	known = none
+	_, told := e.seconds(e.likely)
+	share := s.likely(e)
+	if !told && share > turns/float64(runtime.GOMAXPROCS(0)) {
+		known, err = s.first.enter(ctx, 0)
 		if err != nil {
-			return leave, s.retry(e, err)
+			return none, none, s.retry(e, err)
 		}
-		_, known = e.seconds(e.likely)
-		if !known {
-			return leave, nil
+		_, told = e.seconds(e.likely)
+		share = s.likely(e)
+		if told {
+			known()
+			known = none
+		} else {
+			share = 0
 		}
-		leave()
 	}
-	leave, err = s.turns.enter(ctx, s.share(e, e.likely))
-	return leave, s.retry(e, err)
+	leave, err = s.turns.enter(ctx, share)
+	if err != nil {
+		known()
+		return none, none, s.retry(e, err)
+	}
+	return known, leave, nil
 }
 
 // retry adds to the error of a gate when to ask again.

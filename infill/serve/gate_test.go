@@ -100,12 +100,12 @@ func TestTurnsByTime(t *testing.T) {
 			e    effort
 			want int
 		}{
-			{"12 s of each in 60 s", time.Minute, effort{likely: 12_000, models: []pace{steady(1000)}}, 2},
-			{"4 s of each in 60 s", time.Minute, effort{likely: 4000, models: []pace{steady(1000)}}, 7},
+			{"12 s of each in 60 s", time.Minute, effort{likely: 12_000, models: []pace{steady(1000)}}, 5},
+			{"4 s of each in 60 s", time.Minute, effort{likely: 4000, models: []pace{steady(1000)}}, 15},
 			{"more than there is time", time.Minute, effort{likely: 1e6, models: []pace{steady(1000)}}, 1},
 			{"unknown", time.Minute, effort{likely: 1e6, models: []pace{steady(0)}}, runtime.GOMAXPROCS(0)},
-			{"without end", 1e6 * time.Hour, effort{likely: 1e6, models: []pace{steady(1000)}}, 48},
-			{"unknown, without end", 1e6 * time.Hour, effort{likely: 1e6, models: []pace{steady(0)}}, 48},
+			{"without end", 1e6 * time.Hour, effort{likely: 1e6, models: []pace{steady(1000)}}, 96},
+			{"unknown, without end", 1e6 * time.Hour, effort{likely: 1e6, models: []pace{steady(0)}}, 96},
 		} {
 			limits := DefaultLimits()
 			limits.Time = c.time
@@ -113,7 +113,7 @@ func TestTurnsByTime(t *testing.T) {
 			s := &Server{Options: Options{Limits: limits}, turns: newTurns(limits), first: newFirst(limits)}
 			running := 0
 			for range 100 {
-				leave, err := s.turn(t.Context(), c.e)
+				_, leave, err := s.turn(t.Context(), c.e)
 				var full *Problem
 				if errors.As(err, &full) {
 					seconds, _ := c.e.seconds(c.e.likely)
@@ -126,7 +126,7 @@ func TestTurnsByTime(t *testing.T) {
 				defer leave()
 				running++
 			}
-			if running != min(c.want, 48) {
+			if running != min(c.want, 96) {
 				t.Errorf("%s: %d run at once, want %d", c.name, running, c.want)
 			}
 		}

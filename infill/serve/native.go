@@ -197,6 +197,7 @@ func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err e
 	}
 	size := 0.0
 	bytes := 0.0
+	later := 0.0
 	for i, q := range requests {
 		p, held, err := s.plan(q)
 		if err != nil {
@@ -208,10 +209,12 @@ func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err e
 		plans = append(plans, p)
 		bytes = max(bytes, held)
 		likely, most := p.plan.Effort()
-		e.add(p.filler, likely, most)
+		e.add(p.filler, likely.Tokens, most.Tokens)
+		later = max(later, most.Bytes-likely.Bytes)
 		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan)
 	}
-	e.bytes = together(bytes, len(plans))
+	e.later = together(later, len(plans))
+	e.bytes = together(bytes, len(plans)) - e.later
 	return plans, e, s.checkAnswer(size)
 }
 

@@ -55,7 +55,7 @@ type Limits struct {
 // DefaultLimits returns limits for a small machine.
 func DefaultLimits() Limits {
 	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Top: 1000, Samples: 1000, Candidates: 2000,
-		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second}
+		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 128, Queue: 256, Wait: 10 * time.Second}
 }
 
 // leastMemory is enough memory for a fill of one blank that costs one model row.
@@ -419,19 +419,21 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 // Then it runs do within the time limit. A request that turns out longer than is
 // likely waits again, while it runs.
 func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context) error) error {
-	err := s.gate.fits(e.bytes)
+	err := s.gate.fits(e.bytes + e.later)
 	if err != nil {
 		return err
 	}
-	turn, place, long := none, none, none
+	first, turn, place, long, further := none, none, none, none, none
 	defer func() {
+		first()
 		turn()
 		place()
 		long()
+		further()
 	}()
 	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
 	if many {
-		turn, err = s.turn(ctx, e)
+		first, turn, err = s.turn(ctx, e)
 		if err != nil {
 			return s.problem(ctx, err)
 		}
@@ -445,24 +447,28 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
-	// Half of the requests of many rows need less than is likely, and few twice as much.
-	limit := max(2*int(e.likely), lm.MostLight)
+	limit := max(int(e.likely), lm.MostLight)
 	own = lm.Admitted(own, many, limit, func(ctx context.Context) (err error) {
-		turn()
-		turn = none
+		first()
+		first = none
 		if !many { // it leaves its place to small requests
 			place()
 			place = none
+			turn, err = s.turns.again(ctx, 0)
+			if err != nil {
+				return err
+			}
 		}
-		turn, err = s.turns.again(ctx, 0)
+		long, err = s.long.again(ctx, s.longer(e))
 		if err != nil {
 			return err
 		}
-		long, err = s.long.again(ctx, s.share(e, e.most))
-		if err != nil || many {
-			return err
+		if !many {
+			place, err = s.gate.again(ctx, e.bytes)
 		}
-		place, err = s.gate.again(ctx, e.bytes)
+		if err == nil && e.later > 0 {
+			further, err = s.gate.again(ctx, e.later)
+		}
 		return err
 	})
 	return s.problem(own, parallel.Safely(func() error { return do(own) }))
