@@ -290,7 +290,7 @@ func (w *work) result(a *answer) *Result {
 	r.Signature = w.signature()
 	ends := fewer(r, int(p.Request.Top))
 	r.Ends = len(ends)
-	r.Warnings = slices.Concat(ends, w.warnings(r), a.warnings)
+	r.Warnings = append(r.Warnings, slices.Concat(ends, w.warnings(r), a.warnings)...)
 	return r
 }
 

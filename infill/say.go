@@ -88,5 +88,24 @@ func (r *Result) Found() string {
 	case *r.Proven:
 		return n + ", proven: nothing that the blanks may take is more probable"
 	}
-	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, AtMost(*r.LeftOutAtMost))
+	most := AtMost(*r.LeftOutAtMost)
+	switch proven := r.ProvenFills(); {
+	case proven == 1:
+		return fmt.Sprintf("the first of %d is proven; any other fill has at most %s", len(r.Fills), most)
+	case proven > 1:
+		return fmt.Sprintf("the first %d of %d are proven; any other fill has at most %s", proven, len(r.Fills), most)
+	}
+	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, most)
+}
+
+// ProvenFills returns how many fills of a search, from the first, are proven to be the
+// likeliest: those that are at least as likely as any other fill can be.
+func (r *Result) ProvenFills() (n int) {
+	for _, f := range r.Fills {
+		if r.LeftOutAtMost == nil || f.Probability == nil || *f.Probability < *r.LeftOutAtMost {
+			break
+		}
+		n++
+	}
+	return n
 }
