@@ -216,7 +216,8 @@ func (c *command) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(fillers, func(f *infill.Filler) bool { return f.Model().SHA256 == judge.Model().SHA256 }) {
+		own := judge.Model().SHA256
+		if slices.ContainsFunc(fillers, func(f *infill.Filler) bool { return f.Model().SHA256 == own }) {
 			return cli.Usagef("--judge %s: it makes the samples: name another model", c.Judge)
 		}
 	}
