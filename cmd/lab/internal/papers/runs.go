@@ -126,7 +126,7 @@ func Runs() []Run {
 			Needs: "the run of infill eval --preset dlp, with its two corpora"},
 		{Name: "calibration", Command: "calibration --texts tbc.5k.txt,wiki103.valid.sents.txt --sentences 4000",
 			Needs: "the two texts"},
-		{Name: "joints", Command: "joints --texts tbc.5k.txt,wiki103.valid.sents.txt --sentences 100",
+		{Name: "joints", Command: "joints --texts tbc.5k.txt,wiki103.valid.sents.txt",
 			Needs: "the two texts"},
 		{Name: "model", Command: "model --models small-uncased,revision2 --texts wiki103.valid.sents.txt,tbc.5k.txt",
 			Needs: "the two texts and revision 2 of the model"},
