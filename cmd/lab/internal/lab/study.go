@@ -96,13 +96,13 @@ type Column struct {
 	Table   int      // index of the table that shows the column
 	Words   []string // words shown in place of the numbers 0, 1, ...
 	// Follows names a curve. The column is the curve's last point within the
-	// smallest budget of a panel. spent returns the budget that a point has
+	// smallest budget of a panel. Spent returns the budget that a point has
 	// used.
 	Follows  string
 	Spent    func(Sample) float64
 	Progress bool // whether it is that point's x, and not its y
 	// Reaches names a curve. The column has the seconds of its first point at
-	// or below level.
+	// or below Level.
 	Reaches string
 	Level   float64
 }
@@ -132,8 +132,7 @@ type Cell struct {
 	Run    func(context.Context, *Bench) error
 }
 
-// A Label is a label, or one setting of a target, in the order of the
-// signature.
+// A Label is what a cell is of, such as its sampler, or one setting of a target.
 type Label struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
