@@ -165,7 +165,8 @@ func TestRegressions(t *testing.T) {
 }
 
 func TestParseSpecs(t *testing.T) {
-	specs := labtest.Must(lab.ParseSpecs("gibbs, dmala:step-size=0.4,balance=ratio,gwg:steps=9,dula:steps=7,terms=2"))(t)
+	list := "gibbs, dmala:step-size=0.4,balance=ratio,gwg:steps=9,dula:steps=7,terms=2"
+	specs := labtest.Must(lab.ParseSpecs(list))(t)
 	var got []string
 	for _, s := range specs {
 		got = append(got, fmt.Sprintf("%s|%s|%d", s.Label, s.Spec, s.Steps))

@@ -100,7 +100,8 @@ func TestModelStudy(t *testing.T) {
 	raw := openRaw(t)
 	model := &language{raw.MaskedLM, "raw", raw.tokenizer}
 	both := []*language{model, model}
-	text := sharedText{ids: [][]int{labtest.Must(model.tokenizer.Plain("the old man opened the door of his house ."))(t).IDs}}
+	plain := labtest.Must(model.tokenizer.Plain("the old man opened the door of his house ."))(t)
+	text := sharedText{ids: [][]int{plain.IDs}}
 	ids := text.ids[0]
 	// "old" and "door"
 	got := labtest.Must(mask(t.Context(), both, [][]int{ids, ids}, [][]int{{2, 2}, {6, 6}}))(t)
