@@ -89,7 +89,7 @@ func Runs() []Run {
 				"gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4",
 			Small: "--samplers rbm-gibbs", Random: true},
 		{Name: "learn-images", Command: "learn images --repeats 5", Small: "--repeats 1 --samplers gwg"},
-		{Name: "text", Command: "text --samplers all"},
+		{Name: "text", Command: "text --samplers all --chains 10 --steps 40000"},
 		{Name: "ais", Command: "ais", Small: "--repeats 2"},
 		{Name: "dlp-figure-3-grid", Command: "--preset dlp-figure-3-grid"},
 		{Name: "learn-text", Command: "learn text --repeats 5", Small: "--repeats 1 --samplers gwg"},
