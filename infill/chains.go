@@ -197,7 +197,7 @@ func (c Chains) cost(p *Plan) (rows int, bytes float64) {
 	return int(min(r, math.MaxInt32)), bytes
 }
 
-func (c Chains) likely(_ *Plan, rows int) int { return rows }
+func (c Chains) likely(p *Plan) (rows int, bytes float64) { return c.cost(p) }
 
 func (c Chains) solve(ctx context.Context, w *work) (*answer, error) {
 	r := &chainRun{work: w, options: c, layout: w.plan.layouts[0]}

@@ -182,6 +182,10 @@ func TestConstraintErrors(t *testing.T) {
 			"slot: blanks 1 and 2 have one name, but only one of them continues a word", true},
 		{"the [MASK=x] and [MASK=x]", func(o *asked) { o.Slots = Lists{1: {"cat"}, 2: {"dog"}} },
 			"slot: blanks 1 and 2 have one name and different lists", true},
+		{"a [MASK=x] , [MASK=x] , [MASK=x]", func(o *asked) { o.Slots = Lists{2: {"cat"}, 3: {"dog"}} },
+			"slot: blanks 2 and 3 have one name and different lists", true},
+		{"a [MASK=x] , [MASK=x~c.*] , [MASK=x~d.*]", func(*asked) {},
+			"blanks 2 and 3 have one name and different patterns", true},
 		{"the [MASK:2~.*]", func(*asked) {}, "blank 1: a pattern is for words of one piece", true},
 		{"the [MASK]", func(o *asked) { o.Chains.Sampler, o.Slots = "gibbs", one("unseen", "the cat") },
 			"sampler: gibbs cannot move slots together, which words of several pieces need: take dmala", true},
@@ -230,6 +234,61 @@ func TestConstraintSignature(t *testing.T) {
 	o.Slots = Lists{1: long}
 	if got := fill(t, f, twoSlots, o).Signature; !strings.Contains(got, "|slot:1=200 words ") {
 		t.Errorf("a long list: %s", got)
+	}
+}
+
+// TestRulesOfName: the words of a list are those that every blank of its name may
+// take.
+func TestRulesOfName(t *testing.T) {
+	f, _ := newFake(t)
+	for _, test := range []struct {
+		template string
+		o        asked
+	}{
+		{"the [MASK=x] and [MASK=x~d.*]", asked{Slots: Lists{1: {"cat", "dog", "sat"}}}},
+		{"the [MASK=x~d.*] and [MASK=x]", asked{Slots: Lists{2: {"cat", "dog", "sat"}}}},
+		{"the [MASK=x] and [MASK=x]", asked{Slots: Lists{1: {"dog", "the"}}, Speech: Parts{2: {"noun"}}}},
+		{"the [MASK=x] and [MASK=x]", asked{Slots: Lists{2: {"dog", "the"}}, Speech: Parts{1: {"noun"}}}},
+	} {
+		r := fill(t, f, test.template, test.o)
+		if len(r.Fills) != 1 || r.Fills[0].Text != "the dog and dog" {
+			t.Errorf("%s: %+v", test.template, r.Fills)
+		}
+	}
+}
+
+// TestGibbsWithBans: a sampler that moves one slot at a time takes every ban but
+// those of pieces side by side.
+func TestGibbsWithBans(t *testing.T) {
+	f, _ := newFake(t)
+	for _, test := range []struct {
+		template string
+		ban      string
+		refused  bool
+	}{
+		{"the [MASK] and [MASK]", "cat", false},
+		{"the [MASK] and [MASK]", "unseen", false}, // no blank has room for it
+		{"the [MASK:2] sat", "cat", false},
+		{"the [MASK:2] sat", "unseen", true},
+	} {
+		o := chainOptions()
+		o.Chains.Sampler, o.Ban, o.Fill = "gibbs", []string{test.ban}, FillAny
+		r, err := f.Fill(t.Context(), o.request(test.template), nil)
+		if test.refused {
+			if err == nil || !strings.Contains(err.Error(), "gibbs cannot move slots together") {
+				t.Errorf("%s without %s: error %v", test.template, test.ban, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s without %s: %v", test.template, test.ban, err)
+			continue
+		}
+		for _, fill := range r.Fills {
+			if slices.Contains(fill.Values, test.ban) {
+				t.Errorf("%s without %s: %q", test.template, test.ban, fill.Values)
+			}
+		}
 	}
 }
 

@@ -78,8 +78,9 @@ func (d Draws) cost(p *Plan) (rows int, bytes float64) {
 }
 
 // likely: few draws are made again.
-func (d Draws) likely(p *Plan, rows int) int {
-	return min(rows, p.roots()+d.Samples*(p.Slots()-1))
+func (d Draws) likely(p *Plan) (rows int, bytes float64) {
+	rows, bytes = d.cost(p)
+	return min(rows, p.roots()+int(d.Samples)*(p.Slots()-1)), bytes
 }
 
 func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {

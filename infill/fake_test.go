@@ -19,7 +19,7 @@ func fakeWords() []string {
 
 func newTokenizer(t testing.TB) *tokenize.Tokenizer {
 	t.Helper()
-	tokenizer, err := tokenize.New(fakeWords(), tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(fakeWords())
 	if err != nil {
 		t.Fatal(err)
 	}

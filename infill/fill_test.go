@@ -180,7 +180,7 @@ func TestRanking(t *testing.T) {
 // TestAlike: tokens that make one text are one entry, that of the likelier.
 func TestAlike(t *testing.T) {
 	model := newModel(16, 1)
-	tokenizer, err := tokenize.New(append(fakeWords(), "uns", "##een"), tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(append(fakeWords(), "uns", "##een"))
 	if err != nil {
 		t.Fatal(err)
 	}

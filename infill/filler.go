@@ -187,8 +187,8 @@ type OpenOptions struct {
 	Model string
 	// Device is "auto" (or ""), "cpu", "cuda" or "cuda:N".
 	Device string
-	// Threads is the number of threads of one model call on a CPU; 0 means the
-	// number of cores.
+	// Threads is the number of cores to use on a CPU, each for a model call; 0 means
+	// all. Results do not depend on it.
 	Threads int
 	// FindLibrary, if not nil, returns the path of the onnxruntime library when
 	// the model loads. If FindLibrary is nil, package lm finds the library, or

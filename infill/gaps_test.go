@@ -63,7 +63,7 @@ func (m *gapModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]f
 
 func (m *gapModel) gaps(t *testing.T, r GapsRequest) *Exercise {
 	t.Helper()
-	tokenizer, err := tokenize.New(gapWords(), tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(gapWords())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestGapRequests(t *testing.T) {
 		{"text", GapsRequest{Text: "the [ ] gate"}},
 		{"text", GapsRequest{Text: "the [[gate] ]"}},
 	} {
-		tokenizer, err := tokenize.New(gapWords(), tokenize.Options{})
+		tokenizer, err := lmtest.Tokenizer(gapWords())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,13 +310,13 @@ func TestGapRequests(t *testing.T) {
 		{Text: "the gate .", Part: "verb"},
 		{Text: "the gate .", Every: 4},
 	} {
-		tokenizer, _ := tokenize.New(gapWords(), tokenize.Options{})
+		tokenizer, _ := lmtest.Tokenizer(gapWords())
 		e, err := New(newGapModel(), tokenizer).Gaps(t.Context(), r)
 		if err == nil || !strings.Contains(err.Error(), "no gap is left") {
 			t.Errorf("%+v: %+v, error %v", r, e, err)
 		}
 	}
-	tokenizer, _ := tokenize.New(gapWords(), tokenize.Options{})
+	tokenizer, _ := lmtest.Tokenizer(gapWords())
 	e, err := New(newGapModel(), tokenizer).Gaps(t.Context(), GapsRequest{Text: "the gate , [MASK] .", Every: 2})
 	var input *tokenize.InputError
 	if !errors.As(err, &input) || e != nil {
@@ -328,7 +328,7 @@ func TestGapRequests(t *testing.T) {
 // go on with a word.
 func TestGapInWord(t *testing.T) {
 	words := slices.DeleteFunc(gapWords(), func(word string) bool { return strings.HasPrefix(word, "##") })
-	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(words)
 	if err != nil {
 		t.Fatal(err)
 	}

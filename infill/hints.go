@@ -13,7 +13,6 @@ import (
 
 // warnings returns the warnings for the user of the result r.
 func (w *work) warnings(r *Result) []string {
-	top := int(w.plan.Request.Top)
 	l := w.plan.shortest
 	warnings := append([]string{}, w.plan.rules.warnings...)
 	ids := l.question.ids()
@@ -38,15 +37,20 @@ func (w *work) warnings(r *Result) []string {
 		}
 		warnings = append(warnings, unconverged(r)...)
 	}
-	chains := r.Stats.Chains != nil
-	if len(r.Fills) < top && (r.Proven != nil && !*r.Proven || chains) {
-		advice := "give more with --budget"
-		if chains {
-			advice = "draw more (samples, steps), or raise the temperature"
-		}
-		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: %s", top, len(r.Fills), advice))
-	}
 	return warnings
+}
+
+// fewer warns if a result has fewer fills than were asked for, though there may be more.
+func fewer(r *Result, top int) []string {
+	chains := r.Stats.Chains != nil
+	if len(r.Fills) >= top || !chains && (r.Proven == nil || *r.Proven) {
+		return []string{}
+	}
+	advice := "give more with --budget"
+	if chains {
+		advice = "draw more (samples, steps), or raise the temperature"
+	}
+	return []string{fmt.Sprintf("%d fills were asked for and %d found: %s", top, len(r.Fills), advice)}
 }
 
 // unknown warns if ids hold unknown tokens. what names the text of the ids in

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"infill/lm/lmtest"
-	"infill/tokenize"
 )
 
 // TestRather: a warning names what the model would rather put into a blank, if
@@ -47,7 +48,7 @@ func TestRather(t *testing.T) {
 		{"a pattern", "the [MASK~.a.]", map[string]float64{".": 0.6}, asked{}, ""},
 	} {
 		words := append(fakeWords(), ",")
-		tokenizer, err := tokenize.New(words, tokenize.Options{})
+		tokenizer, err := lmtest.Tokenizer(words)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +175,7 @@ func TestStuckWarmUp(t *testing.T) {
 // the vocabulary, also by single letters.
 func TestSpellingsOfPieces(t *testing.T) {
 	words := append(fakeWords(), "c", "##a", "##t", "##at", "m", "d", "##o", "##g")
-	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(words)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,5 +198,32 @@ func TestSpellingsOfPieces(t *testing.T) {
 				t.Errorf("%s: %q is not among %q", pieces, spelled, got)
 			}
 		}
+	}
+}
+
+// TestTerse: a terse plan has the same fills, and nothing that only people read.
+func TestTerse(t *testing.T) {
+	f, _ := newFake(t)
+	plan, err := f.Plan(Request{Template: "zebra un[MASK] ."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results [2]*Result
+	for i, terse := range []bool{false, true} {
+		plan.Terse = terse
+		results[i], err = plan.Fill(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, bare := results[0], results[1]
+	if whole.Signature == "" || len(whole.Warnings) == 0 {
+		t.Errorf("by default: signature %q, warnings %q", whole.Signature, whole.Warnings)
+	}
+	if bare.Signature != "" || len(bare.Warnings) > 0 || bare.Warnings == nil {
+		t.Errorf("terse: signature %q, warnings %q", bare.Signature, bare.Warnings)
+	}
+	if diff := cmp.Diff(whole.Fills, bare.Fills); diff != "" {
+		t.Error(diff)
 	}
 }

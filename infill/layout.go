@@ -24,10 +24,11 @@ type layout struct {
 
 // A group is a blank, or the blanks of one name, which hold the same tokens.
 type group struct {
-	blanks    []int // numbers of the blanks
-	first     []int // the first slot of each
-	pieces    int   // slots of each
-	spellings spellings
+	blanks    []int    // numbers of the blanks
+	first     []int    // the first slot of each
+	pieces    int      // slots of each
+	list      *choices // the listed words of the length; nil without a list
+	spellings *spellings
 	// rivals are the groups that must read otherwise than this one does.
 	rivals []int
 }
@@ -35,43 +36,39 @@ type group struct {
 // newLayout finds what the blanks of a template may hold. err says why they cannot be
 // filled: a blank may hold nothing, or not all can be filled together.
 func newLayout(t *tokenize.Template, r *rules) (l *layout, err error) {
-	l = &layout{template: t, rules: r}
-	first := firstOfName(t.Blanks)
-	place := make([]int, len(t.Blanks)) // the group of each blank
-	for i, b := range t.Blanks {
-		if first[i] == i {
-			place[i] = len(l.groups)
-			l.groups = append(l.groups, group{pieces: b.Slots})
+	l = &layout{template: t, rules: r, groupOf: make([]int, len(t.Slots)), pieceOf: make([]int, len(t.Slots))}
+	for number, blanks := range t.Groups {
+		one := blanks[0]
+		g := group{blanks: blanks, pieces: t.Blanks[one].Slots}
+		g.list = r.blanks[one].list[g.pieces]
+		for _, blank := range blanks {
+			first := t.Blanks[blank].First
+			g.first = append(g.first, first)
+			for piece := range g.pieces {
+				l.groupOf[first+piece] = number
+				l.pieceOf[first+piece] = piece
+			}
 		}
-		place[i] = place[first[i]]
-		g := &l.groups[place[i]]
-		g.blanks = append(g.blanks, i)
-		g.first = append(g.first, b.First)
-		for piece := range b.Slots {
-			l.groupOf = append(l.groupOf, place[i])
-			l.pieceOf = append(l.pieceOf, piece)
-		}
-	}
-	for i := range l.groups {
-		g := &l.groups[i]
-		spellings, nothing := r.spellings(t, g.blanks)
+		spellings, nothing := r.spellings(t, blanks)
 		if nothing != nil {
-			spellings = none{}
+			spellings = newSpellings(make(supports, g.pieces), bans{}, g.pieces)
 			err = cmp.Or(err, nothing)
 		}
 		g.spellings = spellings
+		l.groups = append(l.groups, g)
+	}
+	for i := range l.groups {
+		g := &l.groups[i]
 		for j := range l.groups {
 			if r.distinct && i != j {
 				g.rivals = append(g.rivals, j)
 			}
 		}
 	}
-	open := slices.Repeat([]int{samplers.Open}, len(l.template.Slots))
-	for i, g := range l.groups {
-		if err == nil && !l.differ(open, append(slices.Clone(g.rivals), i)) {
-			err = constrained("blank %d and others have too few words to hold different ones: give them more, or "+
-				"leave distinct out", g.blanks[0]+1)
-		}
+	open := slices.Repeat([]int{samplers.Open}, len(t.Slots))
+	if err == nil && r.distinct && !l.differ(open, slices.Concat([]int{0}, l.groups[0].rivals)) {
+		err = constrained("blank 1 and others have too few words to hold different ones: give them more, or leave " +
+			"distinct out")
 	}
 	return l, err
 }
@@ -130,15 +127,7 @@ func (l *layout) choices(state []int, slot int) []int {
 // slots hold.
 func (l *layout) free() bool {
 	for _, g := range l.groups {
-		switch s := g.spellings.(type) {
-		case *freely:
-			if g.pieces > 1 && s.bans.longer() {
-				return false
-			}
-		case *spoken:
-			return false
-		}
-		if len(g.rivals) > 0 {
+		if len(g.rivals) > 0 || g.list == nil && !g.spellings.free {
 			return false
 		}
 	}
@@ -150,7 +139,7 @@ func (l *layout) free() bool {
 func (l *layout) allows(state []int) bool {
 	for i, g := range l.groups {
 		known := l.known(state, i)
-		if !some(g.spellings, known) {
+		if !g.spellings.fillable(known) {
 			return false
 		}
 		for _, rival := range g.rivals {
@@ -166,11 +155,10 @@ func (l *layout) allows(state []int) bool {
 func (l *layout) combinations() float64 {
 	n := 1.0
 	for _, g := range l.groups {
-		list, ok := g.spellings.(*choices)
-		if !ok {
+		if g.list == nil {
 			return 0
 		}
-		n *= float64(len(list.forward))
+		n *= float64(len(g.list.forward))
 	}
 	return n
 }

@@ -72,12 +72,11 @@ func (v *vocabulary) writable(word string, b tokenize.Blank) ([]int, error) {
 type choices struct {
 	forward  [][]int           // the words, ascending
 	backward [][]int           // the words, in the order of compareBackward
-	first    map[int][]int     // the pieces that each place may take while no piece is known
 	written  map[string]string // the user's spelling of each word, by its token ids as text
 }
 
 func newChoices(fills []listed) *choices {
-	c := &choices{first: map[int][]int{}, written: map[string]string{}}
+	c := &choices{written: map[string]string{}}
 	for _, f := range fills {
 		c.forward = append(c.forward, f.ids)
 		key := fmt.Sprint(f.ids)
@@ -88,9 +87,6 @@ func newChoices(fills []listed) *choices {
 	slices.SortFunc(c.forward, slices.Compare)
 	c.forward = slices.CompactFunc(c.forward, slices.Equal)
 	c.backward = slices.SortedFunc(slices.Values(c.forward), compareBackward)
-	for place := range c.forward[0] {
-		c.first[place] = distinctAt(c.forward, place)
-	}
 	return c
 }
 
@@ -107,24 +103,24 @@ func compareBackward(a, b []int) int {
 
 // distinctAt returns the distinct pieces at one place of the words, ascending.
 func distinctAt(words [][]int, place int) []int {
-	var pieces []int
-	for _, word := range words {
-		pieces = append(pieces, word[place])
+	pieces := make([]int, len(words))
+	for i, word := range words {
+		pieces[i] = word[place]
 	}
 	slices.Sort(pieces)
 	return slices.Compact(pieces)
 }
 
-// next implements spellings.
-func (c *choices) next(known []int, piece int) []int {
-	if !slices.ContainsFunc(known, func(token int) bool { return token != samplers.Open }) {
-		return c.first[piece]
-	}
-	return distinctAt(c.fitting(known), piece)
+// next implements words.
+func (c *choices) next(known []int, piece int) iter.Seq[int] {
+	return slices.Values(distinctAt(c.fitting(known), piece))
 }
 
-// wholes implements spellings.
-func (c *choices) wholes(known []int) iter.Seq[[]int] { return slices.Values(c.fitting(known)) }
+// has implements words.
+func (c *choices) has(known []int) bool {
+	_, ok := slices.BinarySearchFunc(c.forward, known, slices.Compare)
+	return ok
+}
 
 // fitting returns the words that agree with known.
 func (c *choices) fitting(known []int) [][]int {
@@ -143,7 +139,7 @@ func (c *choices) fitting(known []int) [][]int {
 		back := known[last:]
 		words = neighbours(c.backward, func(word []int) int { return compareBackward(word[last:], back) })
 	}
-	var fitting [][]int
+	fitting := make([][]int, 0, len(words))
 	for _, word := range words {
 		if agree(known, word) {
 			fitting = append(fitting, word)
@@ -154,7 +150,7 @@ func (c *choices) fitting(known []int) [][]int {
 
 // neighbours returns the words for which compare returns 0. words are sorted by
 // compare.
-func neighbours(words [][]int, compare func(word []int) int) [][]int {
+func neighbours[W any](words []W, compare func(word W) int) []W {
 	from := sort.Search(len(words), func(i int) bool { return compare(words[i]) >= 0 })
 	to := sort.Search(len(words), func(i int) bool { return compare(words[i]) > 0 })
 	return words[from:to]

@@ -34,8 +34,9 @@ type Method interface {
 	// cost returns upper bounds of the model rows that a plan needs, 0 if only
 	// seconds bound them, and of the bytes of memory, without the model's.
 	cost(p *Plan) (rows int, bytes float64)
-	// likely returns the model rows that a plan needs as a rule, at most rows.
-	likely(p *Plan, rows int) int
+	// likely returns the model rows and the bytes that a plan needs as a rule, at most those
+	// of cost.
+	likely(p *Plan) (rows int, bytes float64)
 	// heavy reports whether the method asks for so many rows that others go first.
 	heavy() bool
 	// solve finds fills, and tells w.observe on the way. When it fails, the

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 // call Fill at a time.
 type Plan struct {
 	Request Request // with its defaults written out
+	// Terse leaves out of results what takes time and nobody reads: the signature,
+	// and the warnings about the text and the model's answer.
+	Terse   bool
 	filler  *Filler
 	typed   *tokenize.Template // the template with each blank at its shortest
 	layouts []*layout          // of each combination of lengths that has a fill, the shortest first
@@ -61,11 +65,12 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 func (p *Plan) layOut() error {
 	lengths := p.rules.lengths(p.typed)
 	p.lengths = 1
-	var shortest []int
-	for i, j := range firstOfName(p.typed.Blanks) {
-		shortest = append(shortest, lengths[j][0])
-		if i == j {
-			p.lengths *= len(lengths[i])
+	shortest := make([]int, len(lengths))
+	for _, group := range p.typed.Groups {
+		own := lengths[group[0]]
+		p.lengths *= len(own)
+		for _, blank := range group {
+			shortest[blank] = own[0]
 		}
 	}
 	templates, err := p.typed.Expand(p.rules.filled(lengths))
@@ -196,16 +201,20 @@ func (p *Plan) Slots() (slots int) {
 // bounds only seconds, and of the bytes of memory, without those of the model.
 func (p *Plan) Cost() (rows int, bytes float64) { return p.Request.Method.cost(p) }
 
-// Effort returns the cost of the model rows that Fill needs, as a number of
-// tokens: what is likely by the number of slots, and an upper bound. Both are 0
-// if the budget bounds only seconds.
-func (p *Plan) Effort() (likely, most float64) {
-	tokens := 0
+// Need is what a fill needs: the cost of its model rows, as a number of tokens, and bytes of
+// memory, without the model's. Tokens are 0 if the budget bounds only seconds.
+type Need struct{ Tokens, Bytes float64 }
+
+// Effort returns what Fill likely needs, by the number of slots, and an upper bound.
+func (p *Plan) Effort() (likely, most Need) {
+	tokens := 0.0
 	for _, l := range p.layouts {
-		tokens = max(tokens, l.question.size())
+		tokens = max(tokens, float64(l.question.size()))
 	}
-	rows, _ := p.Cost()
-	return float64(tokens) * float64(p.Request.Method.likely(p, rows)), float64(tokens) * float64(rows)
+	rows, bytes := p.Request.Method.likely(p)
+	likely = Need{tokens * float64(rows), bytes}
+	rows, bytes = p.Cost()
+	return likely, Need{tokens * float64(rows), bytes}
 }
 
 // Fill fills the blanks and ranks the fills. If observe is not nil, Fill
@@ -215,8 +224,7 @@ func (p *Plan) Effort() (likely, most float64) {
 // Errors: *OptionError and *tokenize.InputError for faults that only the model
 // shows. If ctx ends, Fill stops the running call of the model and returns
 // ctx.Err() with the result so far, marked as Unfinished, or nil. The same
-// request, model, machine and number of threads give the same result, except
-// for its Seconds.
+// request, model and machine give the same result, except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
 	ctx = lm.OneCaller(ctx, p.Request.Method.heavy()) // others go before a method of many rows
@@ -248,7 +256,13 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 	}
 	result := w.result(a)
 	result.Unfinished = true
-	result.Warnings = slices.Insert(result.Warnings, 0, "unfinished: interrupted "+a.place)
+	result.Place = a.place
+	why := "unfinished: interrupted " + a.place
+	if result.LeftOutAtMost != nil {
+		why += fmt.Sprintf(": nothing left out has more than %.3g", *result.LeftOutAtMost)
+	}
+	result.Warnings = slices.Insert(result.Warnings, 0, why)
+	result.Ends++
 	return result, ctx.Err()
 }
 

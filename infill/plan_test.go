@@ -235,8 +235,11 @@ func TestEffort(t *testing.T) {
 			t.Fatal(err)
 		}
 		likely, most := plan.Effort()
-		if tokens := float64(test.tokens); likely != test.likely*tokens || most != test.most*tokens {
-			t.Errorf("%s, %+v: %v rows of %v", test.template, test.o, likely/tokens, most/tokens)
+		if tokens := float64(test.tokens); likely.Tokens != test.likely*tokens || most.Tokens != test.most*tokens {
+			t.Errorf("%s, %+v: %v rows of %v", test.template, test.o, likely.Tokens/tokens, most.Tokens/tokens)
+		}
+		if _, bytes := plan.Cost(); most.Bytes != bytes || likely.Bytes > bytes || likely.Bytes <= 0 {
+			t.Errorf("%s, %+v: %v bytes of %v, Cost has %v", test.template, test.o, likely.Bytes, most.Bytes, bytes)
 		}
 	}
 }

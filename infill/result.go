@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"infill/samplers"
@@ -43,8 +42,12 @@ type Result struct {
 	// Unfinished reports whether the run was interrupted. Fills then holds the
 	// likeliest fills found so far.
 	Unfinished bool `json:"unfinished,omitempty"`
-	// Warnings are sentences for the user about this result.
+	// Place is where an unfinished run stood, as in "at step 3 of 50"; else "".
+	Place string `json:"-"`
+	// Warnings are sentences for the user about this result. The first Ends of them say how
+	// the run ended: interrupted, or with fewer fills than were asked for.
 	Warnings []string `json:"warnings"`
+	Ends     int      `json:"-"`
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
 	// "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
@@ -280,8 +283,14 @@ func (w *work) result(a *answer) *Result {
 	for i, f := range a.fills {
 		r.Fills = append(r.Fills, w.fill(a, i+1, f))
 	}
+	if p.Terse {
+		r.Warnings = append(r.Warnings, a.warnings...)
+		return r
+	}
 	r.Signature = w.signature()
-	r.Warnings = append(w.warnings(r), a.warnings...)
+	ends := fewer(r, int(p.Request.Top))
+	r.Ends = len(ends)
+	r.Warnings = slices.Concat(ends, w.warnings(r), a.warnings)
 	return r
 }
 
@@ -472,7 +481,7 @@ func (l *layout) alone(slot int) []int {
 // limitless reports whether no rule limits what a slot may take.
 func (l *layout) limitless(slot int) bool {
 	r := l.rules
-	if r.fill != FillAny || len(r.bans.plain)+len(r.bans.joined) > 0 {
+	if r.fill != FillAny || !r.bans.none() {
 		return false
 	}
 	for _, blank := range l.groups[l.groupOf[slot]].blanks {
@@ -482,32 +491,4 @@ func (l *layout) limitless(slot int) bool {
 		}
 	}
 	return true
-}
-
-// Percent writes a probability in percent for people, a small one with more
-// decimals. NaN becomes "–".
-func Percent(p float64) string {
-	digits := 1
-	switch {
-	case math.IsNaN(p):
-		return "–"
-	case p > 0 && p < 1e-5: // too small to show: the log-likelihood is shown as well
-		return "< 0.001 %"
-	case p > 0 && p < 0.001:
-		digits = 1 - int(math.Floor(math.Log10(100*p)))
-	}
-	return fmt.Sprintf("%.*f %%", digits, 100*p)
-}
-
-// PercentError writes a share and its standard error (above 0) to the error's
-// first digit, at most four decimals.
-func PercentError(share, standardError float64) string {
-	digits := min(max(1, -int(math.Floor(math.Log10(100*standardError)))), 4)
-	return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*share, digits, 100*standardError)
-}
-
-// AtMost writes an upper bound of a probability in percent, rounded up to two digits.
-func AtMost(p float64) string {
-	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
-	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 3, 64) + " %" // 3, for 100
 }

@@ -2,7 +2,6 @@ package infill
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"reflect"
 	"regexp"
@@ -49,7 +48,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		}
 	}
 	r.banned(o.Ban)
-	lists := o.Slots.of(t.Blanks)
+	lists := o.Slots.of(t)
 	for i, b := range t.Blanks {
 		if b.Pattern == "" {
 			continue
@@ -68,30 +67,18 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 				"give the blank a list with --slot", i+1)
 		}
 	}
-	if err := r.named(t.Blanks, lists); err != nil {
+	if err := named(t, lists); err != nil {
 		return nil, err
 	}
 	for _, number := range slices.Sorted(maps.Keys(lists)) {
 		if number > len(t.Blanks) {
 			return nil, misfit("slot", "there is no blank %d: the template has %d", number, len(t.Blanks))
 		}
-		if err := r.listed(t, number, lists[number]); err != nil {
+	}
+	for _, group := range t.Groups {
+		if err := r.share(t, group, lists); err != nil {
 			return nil, err
 		}
-	}
-	for i, j := range firstOfName(t.Blanks) { // blanks with the same name share a list and a pattern
-		one := &r.blanks[i]
-		other := &r.blanks[j]
-		if other.list == nil {
-			other.list, other.lengths = one.list, one.lengths
-		}
-		if other.pattern == nil {
-			other.pattern = one.pattern
-		}
-	}
-	for i, j := range firstOfName(t.Blanks) {
-		r.blanks[i].list, r.blanks[i].lengths = r.blanks[j].list, r.blanks[j].lengths
-		r.blanks[i].pattern = r.blanks[j].pattern
 	}
 	return r, nil
 }
@@ -123,61 +110,84 @@ func (r *rules) bansOf(b tokenize.Blank) bans {
 	return bans{plain: r.bans.plain}
 }
 
-// firstOfName returns, for each blank, the number of the first blank with the
-// same name, or its own if it has none.
-func firstOfName(blanks []tokenize.Blank) []int {
-	first := make([]int, len(blanks))
-	for i, b := range blanks {
-		first[i] = slices.IndexFunc(blanks,
-			func(other tokenize.Blank) bool { return other.Start == b.Start || b.Name != "" && other.Name == b.Name })
-	}
-	return first
-}
-
 // named returns an error if two blanks of one name cannot hold the same tokens.
-func (r *rules) named(blanks []tokenize.Blank, lists Lists) error {
-	for i, j := range firstOfName(blanks) {
-		switch {
-		case blanks[j].TouchesLeft != blanks[i].TouchesLeft:
-			return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", j+1, i+1)
-		case lists[i+1] != nil && lists[j+1] != nil && !reflect.DeepEqual(lists[i+1], lists[j+1]):
-			return misfit("slot", "blanks %d and %d have one name and different lists", j+1, i+1)
-		case blanks[i].Pattern != "" && blanks[j].Pattern != "" && blanks[i].Pattern != blanks[j].Pattern:
-			return constrained("blanks %d and %d have one name and different patterns", j+1, i+1)
+func named(t *tokenize.Template, lists Lists) error {
+	for _, group := range t.Groups {
+		first := group[0]
+		listed := first    // the first with a list
+		patterned := first // the first with a pattern
+		for _, i := range group {
+			if lists[listed+1] == nil {
+				listed = i
+			}
+			if t.Blanks[patterned].Pattern == "" {
+				patterned = i
+			}
+			pattern := t.Blanks[i].Pattern
+			switch {
+			case t.Blanks[first].TouchesLeft != t.Blanks[i].TouchesLeft:
+				return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", first+1,
+					i+1)
+			case lists[i+1] != nil && !reflect.DeepEqual(lists[listed+1], lists[i+1]):
+				return misfit("slot", "blanks %d and %d have one name and different lists", listed+1, i+1)
+			case pattern != "" && t.Blanks[patterned].Pattern != pattern:
+				return constrained("blanks %d and %d have one name and different patterns", patterned+1, i+1)
+			}
 		}
 	}
 	return nil
 }
 
-// listed reads the list of words of blank number, counted from 1.
-func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
+// share gives the blanks of a group the pattern and the list of any of them.
+func (r *rules) share(t *tokenize.Template, group []int, lists Lists) error {
+	var pattern *regexp.Regexp
+	listed := -1
+	for _, blank := range group {
+		if pattern == nil {
+			pattern = r.blanks[blank].pattern
+		}
+		if listed < 0 && lists[blank+1] != nil {
+			listed = blank
+		}
+	}
+	for _, blank := range group {
+		r.blanks[blank].pattern = pattern
+	}
+	if listed < 0 {
+		return nil
+	}
+	return r.listed(t, group, listed+1, lists[listed+1])
+}
+
+// listed reads the list of words of blank number, counted from 1, for its group.
+func (r *rules) listed(t *tokenize.Template, group []int, number int, words []string) error {
 	b := t.Blanks[number-1]
-	own := &r.blanks[number-1]
+	pattern := r.blanks[number-1].pattern
 	low := 1
 	high := tokenize.MaxPieces
 	if b.High > 0 {
 		low = b.Low
 		high = b.High
 	}
-	list := r.vocabulary.list(number, words, b)
-	left := len(list.left)
+	read := r.vocabulary.list(number, words, b)
+	left := len(read.left)
 	if left == len(words) {
-		return misfit("slot", "blank %d cannot take %s", number, list.left[0])
+		return misfit("slot", "blank %d cannot take %s", number, read.left[0])
 	} else if left > 0 {
 		r.warnings = append(r.warnings, fmt.Sprintf("%d of the %d words of blank %d are left out, which the model "+
-			"cannot write; the first is %s", left, len(words), number, list.left[0]))
+			"cannot write; the first is %s", left, len(words), number, read.left[0]))
 	}
 	// The one word of a list is asked for by its probability. A typed length
 	// says that its pieces are known.
-	if len(words) == 1 && b.High == 0 && len(list.fills[0].ids) > 1 {
-		word := list.fills[0]
+	if len(words) == 1 && b.High == 0 && len(read.fills[0].ids) > 1 {
+		word := read.fills[0]
 		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with "+
 			"that of a word of one piece", word.text, countPieces(len(word.ids)), number))
 	}
 	fitting := map[int][]listed{}
 	lengths := map[int]bool{}
 	long := ""
-	for _, f := range list.fills {
+	for _, f := range read.fills {
 		n := len(f.ids)
 		if n < low || n > high {
 			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, countPieces(n), t.Text[b.Start:b.End])
@@ -185,9 +195,9 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 		}
 		lengths[n] = true
 		switch {
-		case own.pattern != nil && !own.pattern.MatchString(f.text):
+		case pattern != nil && !pattern.MatchString(f.text):
 		case b.TouchesLeft && r.vocabulary.classes()[f.ids[0]] == wordToken: // it begins a word
-		case !r.allows(number-1, b, f.ids):
+		case slices.ContainsFunc(group, func(blank int) bool { return !r.allows(blank, t.Blanks[blank], f.ids) }):
 		default:
 			fitting[n] = append(fitting[n], f)
 		}
@@ -198,10 +208,13 @@ func (r *rules) listed(t *tokenize.Template, number int, words []string) error {
 		}
 		return misfit("slot", "the other constraints leave blank %d no word of its list", number)
 	}
-	own.lengths = slices.Sorted(maps.Keys(lengths))
-	own.list = map[int]*choices{}
+	list := map[int]*choices{}
 	for n, fills := range fitting {
-		own.list[n] = newChoices(fills)
+		list[n] = newChoices(fills)
+	}
+	for _, blank := range group {
+		r.blanks[blank].lengths = slices.Sorted(maps.Keys(lengths))
+		r.blanks[blank].list = list
 	}
 	return nil
 }
@@ -271,19 +284,18 @@ func (r *rules) allows(number int, b tokenize.Blank, ids []int) bool {
 }
 
 // spellings returns what the blanks of one name, or one blank, may hold. numbers
-// counts them from 0.
-func (r *rules) spellings(t *tokenize.Template, numbers []int) (spellings, error) {
+// counts them from 0. err says why that is nothing.
+func (r *rules) spellings(t *tokenize.Template, numbers []int) (*spellings, error) {
 	number := numbers[0]
 	b := t.Blanks[number]
-	if r.blanks[number].list != nil {
-		list := r.blanks[number].list[b.Slots]
-		if list == nil {
-			return nil, r.nothing(number, b, 0)
-		}
-		return list, nil
+	own := r.blanks[number]
+	if own.list != nil && own.list[b.Slots] == nil {
+		return nil, r.nothing(number, b, 0)
 	}
-	pieces := make([][]int, b.Slots)
-	speaks := false
+	if own.list != nil {
+		return newSpellings(own.list[b.Slots], bans{}, b.Slots), nil
+	}
+	pieces := make(supports, b.Slots)
 	for piece := range pieces {
 		pieces[piece] = r.place(number, b, piece)
 		for _, other := range numbers[1:] {
@@ -297,14 +309,17 @@ func (r *rules) spellings(t *tokenize.Template, numbers []int) (spellings, error
 			return nil, r.nothing(number, b, piece)
 		}
 	}
-	for _, other := range numbers {
-		speaks = speaks || r.blanks[other].part != nil
+	var words words = pieces
+	var longer bans
+	speaks := func(number int) bool { return r.blanks[number].part != nil }
+	if b.Slots > 1 && slices.ContainsFunc(numbers, speaks) {
+		words = r.lexicon(t, numbers, pieces)
 	}
-	if !speaks || b.Slots == 1 {
-		return &freely{pieces, r.bansOf(b)}, nil
+	if b.Slots > 1 && r.bansOf(b).longer() {
+		longer = r.bansOf(b)
 	}
-	s := &spoken{r.lexicon(t, numbers, pieces), b.Slots, r.bansOf(b)}
-	if !some(s, slices.Repeat([]int{samplers.Open}, b.Slots)) {
+	s := newSpellings(words, longer, b.Slots)
+	if !s.fillable(slices.Repeat([]int{samplers.Open}, b.Slots)) {
 		return nil, r.nothing(number, b, 0)
 	}
 	return s, nil
@@ -364,7 +379,7 @@ func (r *rules) place(number int, b tokenize.Blank, piece int) []int {
 	list := r.kinds(b, piece == 0)
 	own := r.blanks[number]
 	bans := r.bansOf(b)
-	if own.pattern == nil && own.part == nil && len(bans.plain) == 0 && len(bans.joined) == 0 {
+	if own.pattern == nil && own.part == nil && bans.none() {
 		return list
 	}
 	var support []int
@@ -403,141 +418,4 @@ func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 	}
 	kept, _ := r.vocabulary.kinds.LoadOrStore(key, slices.Clip(list))
 	return kept.([]int)
-}
-
-// spellings are what a blank, or the blanks of one name, may hold: sequences of
-// tokens of one length. Of a known piece, known has the token; of another one it
-// has samplers.Open, [pieces]. The known pieces are the first or the last ones.
-type spellings interface {
-	// next returns the tokens, ascending, that an open piece may take so that
-	// the pieces that are still open can be filled, too. The caller must not
-	// change the slice.
-	next(known []int, piece int) []int
-	// wholes yields the allowed sequences that agree with known. It yields one
-	// slice again and again, with other tokens.
-	wholes(known []int) iter.Seq[[]int]
-}
-
-var _, _, _, _ spellings = (*choices)(nil), (*freely)(nil), (*spoken)(nil), none{}
-
-// some reports whether s allows a sequence that agrees with known.
-func some(s spellings, known []int) bool {
-	for range s.wholes(known) {
-		return true
-	}
-	return false
-}
-
-// none are the spellings of a blank that may hold nothing.
-type none struct{}
-
-func (none) next([]int, int) []int        { return nil }
-func (none) wholes([]int) iter.Seq[[]int] { return func(func([]int) bool) {} }
-
-// freely are the spellings of a blank whose pieces may be chosen one by one,
-// unless they spell a banned word side by side.
-type freely struct {
-	pieces [][]int // the tokens that each piece may take, ascending
-	bans   bans
-}
-
-// next implements spellings.
-func (f *freely) next(known []int, piece int) []int {
-	if !f.bans.longer() {
-		return f.pieces[piece]
-	}
-	return filtered(f, f.pieces[piece], known, piece)
-}
-
-// filtered returns those of tokens that a piece may take so that s allows a
-// sequence.
-func filtered(s spellings, tokens, known []int, piece int) []int {
-	var list []int
-	own := slices.Clone(known)
-	for _, token := range tokens {
-		own[piece] = token
-		if some(s, own) {
-			list = append(list, token)
-		}
-	}
-	return list
-}
-
-// wholes implements spellings.
-func (f *freely) wholes(known []int) iter.Seq[[]int] {
-	return func(yield func([]int) bool) {
-		for piece, token := range known {
-			if token == samplers.Open {
-				continue
-			}
-			_, ok := slices.BinarySearch(f.pieces[piece], token)
-			if !ok {
-				return
-			}
-		}
-		f.extend(slices.Clone(known), yield)
-	}
-}
-
-// extend yields the sequences that agree with known, and reports whether yield
-// wants more.
-func (f *freely) extend(known []int, yield func([]int) bool) bool {
-	if f.bans.within(known) {
-		return true
-	}
-	piece := slices.Index(known, samplers.Open)
-	if piece < 0 {
-		return yield(known)
-	}
-	for _, token := range f.pieces[piece] {
-		known[piece] = token
-		if !f.extend(known, yield) {
-			return false
-		}
-	}
-	known[piece] = samplers.Open
-	return true
-}
-
-// bans hold banned words as token ids, by the first token of each.
-type bans struct {
-	plain  map[int][][]int // anywhere in a blank
-	joined map[int][][]int // at the start of a blank that continues a word
-}
-
-// add adds a word to a map of bans.
-func add(words map[int][][]int, ids []int) { words[ids[0]] = append(words[ids[0]], ids) }
-
-// starts reports whether ids, not all of which need be known, begin with one of
-// words.
-func starts(words map[int][][]int, ids []int) bool {
-	for _, word := range words[ids[0]] {
-		if len(ids) >= len(word) && slices.Equal(ids[:len(word)], word) {
-			return true
-		}
-	}
-	return false
-}
-
-// within reports whether a banned word is among the known tokens of a blank.
-func (b bans) within(known []int) bool {
-	for at := range known {
-		if starts(b.plain, known[at:]) {
-			return true
-		}
-	}
-	return starts(b.joined, known)
-}
-
-// longer reports whether any banned word has several tokens.
-func (b bans) longer() bool {
-	several := func(word []int) bool { return len(word) > 1 }
-	for _, words := range []map[int][][]int{b.plain, b.joined} {
-		for _, list := range words {
-			if slices.ContainsFunc(list, several) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -26,9 +26,6 @@ const (
 	PieceScore ScoreMethod = "original"
 )
 
-// ScoreMethods returns all methods.
-func ScoreMethods() []ScoreMethod { return []ScoreMethod{WordScore, TokenizerWordScore, PieceScore} }
-
 // ScoreRequest is a text to score. Its zero values are the defaults.
 type ScoreRequest struct {
 	Text string

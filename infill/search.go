@@ -3,7 +3,6 @@ package infill
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 
 	"infill/samplers"
@@ -83,7 +82,7 @@ func (s Search) cost(p *Plan) (rows int, bytes float64) {
 
 // likely: the means of docs/measured/proofs.md, by the number of slots. A search
 // scores no more fills of lists than there are.
-func (s Search) likely(p *Plan, rows int) int {
+func (s Search) likely(p *Plan) (rows int, bytes float64) {
 	means := []int{0, 1, 11, 57, 280}
 	n := 490
 	if p.Slots() < len(means) {
@@ -94,11 +93,15 @@ func (s Search) likely(p *Plan, rows int) int {
 	for _, l := range p.layouts {
 		one := l.combinations()
 		if one == 0 {
-			return min(rows, n)
+			combined = math.Inf(1)
+			break
 		}
 		combined += one
 	}
-	return int(min(float64(rows), float64(n), combined+float64(p.roots())))
+	most, _ := s.cost(p)
+	s.Budget = Budget{Rows: int(min(float64(most), float64(n), combined+float64(p.roots())))}
+	_, bytes = s.cost(p)
+	return s.Budget.Rows, bytes
 }
 
 func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
@@ -125,7 +128,6 @@ func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 		}
 		a := w.found(search, all)
 		if err != nil {
-			a.place += fmt.Sprintf(": nothing left out has more than %.3g", math.Exp(min(0, a.left)))
 			return a, err
 		}
 		// Fills with the same text are listed once.

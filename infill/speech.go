@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"io"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -87,14 +86,6 @@ func (p *part) words() []string {
 	return list
 }
 
-// spoken are the spellings of a blank of several pieces that together spell a
-// word of some parts of speech.
-type spoken struct {
-	lexicon *lexicon
-	pieces  int
-	bans    bans
-}
-
 // A lexicon has words, and the tokens that spell them.
 type lexicon struct {
 	reads []string // text of each token in lower case, [vocabulary]
@@ -104,7 +95,7 @@ type lexicon struct {
 	// first and later have the tokens of the first piece, and of each other, by
 	// their text.
 	first, later map[string][]int
-	cut          map[string]uint32 // cache of cuts
+	known        map[string]uint32 // cache of cuts
 }
 
 // newLexicon returns a lexicon of words, and of the tokens that are allowed as
@@ -120,7 +111,7 @@ func newLexicon(words, reads []string, first, later []int) *lexicon {
 		}
 		return texts
 	}
-	x := &lexicon{reads: reads, words: words, first: byText(first), later: byText(later), cut: map[string]uint32{}}
+	x := &lexicon{reads: reads, words: words, first: byText(first), later: byText(later), known: map[string]uint32{}}
 	x.backward = sync.OnceValue(func() []string {
 		return slices.SortedFunc(slices.Values(words), compareEnds)
 	})
@@ -152,7 +143,7 @@ func (x *lexicon) cuts(text string) uint32 {
 	if text == "" {
 		return 1
 	}
-	known, ok := x.cut[text]
+	known, ok := x.known[text]
 	if ok {
 		return known
 	}
@@ -162,7 +153,7 @@ func (x *lexicon) cuts(text string) uint32 {
 			bits |= x.cuts(text[end:]) << 1
 		}
 	}
-	x.cut[text] = bits
+	x.known[text] = bits
 	return bits
 }
 
@@ -200,100 +191,80 @@ func (x *lexicon) gap(known []int) gap {
 	return g
 }
 
-// agreeing yields the letters that words have in a gap.
-func (x *lexicon) agreeing(g gap) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		words := x.words
-		begins := func(word string) bool { return strings.HasPrefix(word, g.front) }
-		if g.front != "" || g.back == "" {
-			at, _ := slices.BinarySearch(words, g.front)
-			words = words[at:]
-		} else {
-			words = x.backward()
-			at, _ := slices.BinarySearchFunc(words, g.back, compareEnds)
-			words = words[at:]
-			begins = func(word string) bool { return strings.HasSuffix(word, g.back) }
+// around returns the words that begin with the front of a gap or, if it has none,
+// that end with its back.
+func (x *lexicon) around(g gap) []string {
+	if g.front == "" && g.back != "" {
+		return neighbours(x.backward(), func(word string) int {
+			return compareEnds(word[max(0, len(word)-len(g.back)):], g.back)
+		})
+	}
+	return neighbours(x.words, func(word string) int {
+		return strings.Compare(word[:min(len(word), len(g.front))], g.front)
+	})
+}
+
+// letters returns the letters that a word has in the gap. ok is false if the word
+// does not have those around it.
+func (g gap) letters(word string) (letters string, ok bool) {
+	rest, begins := strings.CutPrefix(word, g.front)
+	letters, ends := strings.CutSuffix(rest, g.back)
+	return letters, begins && ends
+}
+
+// next implements words.
+func (x *lexicon) next(known []int, piece int) iter.Seq[int] {
+	g := x.gap(known)
+	return func(yield func(int) bool) {
+		found := map[int]bool{}
+		once := func(token int) bool {
+			if found[token] {
+				return true
+			}
+			found[token] = true
+			return yield(token)
 		}
-		for _, word := range words {
-			if !begins(word) {
-				return
-			}
-			letters := len(word) - len(g.front) - len(g.back)
-			if letters < 0 || !strings.HasSuffix(word, g.back) {
-				continue
-			}
-			if !yield(word[len(g.front):][:letters]) {
+		for _, word := range x.around(g) {
+			letters, ok := g.letters(word)
+			if ok && !x.cut(letters, g, piece, once) {
 				return
 			}
 		}
 	}
 }
 
-// next implements spellings.
-func (s *spoken) next(known []int, piece int) []int {
-	g := s.lexicon.gap(known)
-	found := map[int]bool{}
-	for letters := range s.lexicon.agreeing(g) {
-		for from := 0; from < len(letters) && (from == 0 || piece > g.from); from++ {
-			if !s.lexicon.cuttable(letters[:from], g.from, piece) {
-				continue
-			}
-			for to := from + 1; to <= len(letters); to++ {
-				tokens := s.lexicon.tokens(letters[from:to], piece)
-				if tokens == nil || !s.lexicon.cuttable(letters[to:], piece+1, g.to) {
-					continue
-				}
-				for _, token := range tokens {
-					found[token] = true
-				}
-			}
-		}
-	}
-	list := slices.Sorted(maps.Keys(found))
-	if s.bans.longer() {
-		return filtered(s, list, known, piece)
-	}
-	return list
-}
-
-// wholes implements spellings.
-func (s *spoken) wholes(known []int) iter.Seq[[]int] {
-	return func(yield func([]int) bool) {
-		for piece, token := range known {
-			if token != samplers.Open && !slices.Contains(s.lexicon.tokens(s.lexicon.reads[token], piece), token) {
-				return
-			}
-		}
-		g := s.lexicon.gap(known)
-		whole := slices.Clone(known)
-		for letters := range s.lexicon.agreeing(g) {
-			if !s.lexicon.cuttable(letters, g.from, g.to) {
-				continue
-			}
-			if !s.extend(whole, letters, g.from, g.to, yield) {
-				return
-			}
-		}
-	}
-}
-
-// extend yields the ways to write letters with the pieces from one number to the
-// one before another, and reports whether yield wants more.
-func (s *spoken) extend(whole []int, letters string, from, to int, yield func([]int) bool) bool {
-	if from == to {
-		return letters != "" || s.bans.within(whole) || yield(whole)
-	}
-	for end := 1; end <= len(letters); end++ {
-		tokens := s.lexicon.tokens(letters[:end], from)
-		if tokens == nil || !s.lexicon.cuttable(letters[end:], from+1, to) {
+// cut yields the tokens that a piece has where letters are cut into the open
+// pieces, and reports whether yield wants more.
+func (x *lexicon) cut(letters string, g gap, piece int, yield func(token int) bool) bool {
+	for from := 0; from < len(letters) && (from == 0 || piece > g.from); from++ {
+		if !x.cuttable(letters[:from], g.from, piece) {
 			continue
 		}
-		for _, token := range tokens {
-			whole[from] = token
-			if !s.extend(whole, letters[end:], from+1, to, yield) {
-				return false
+		for to := from + 1; to <= len(letters); to++ {
+			tokens := x.tokens(letters[from:to], piece)
+			if tokens == nil || !x.cuttable(letters[to:], piece+1, g.to) {
+				continue
+			}
+			for _, token := range tokens {
+				if !yield(token) {
+					return false
+				}
 			}
 		}
 	}
 	return true
+}
+
+// has implements words.
+func (x *lexicon) has(known []int) bool {
+	word := ""
+	for piece, token := range known {
+		text := x.reads[token]
+		if !slices.Contains(x.tokens(text, piece), token) {
+			return false
+		}
+		word += text
+	}
+	_, ok := slices.BinarySearch(x.words, word)
+	return ok
 }

@@ -83,3 +83,39 @@ func TestGivenStart(t *testing.T) {
 		})
 	}
 }
+
+// TestMaskOfUnequalSlots: chains start from masks where slots have different numbers
+// of candidates.
+func TestMaskOfUnequalSlots(t *testing.T) {
+	f, _ := newFake(t)
+	o := chainOptions()
+	o.Slots = Lists{1: {"cat", "dog"}, 2: {"mat", "rug", "sat", "ran", "on"}}
+	o.Chains.Sampler, o.Chains.Initial = "gibbs", Start{Kind: StartMask}
+	seen := map[string]bool{}
+	for _, fill := range fill(t, f, twoSlots, o).Fills {
+		seen[fill.Values[1]] = true
+	}
+	if len(seen) < 3 {
+		t.Errorf("the second blank holds %v", seen)
+	}
+}
+
+// TestCostOfCandidates: chains over more candidates need more memory, and over all of
+// them that of the vocabulary.
+func TestCostOfCandidates(t *testing.T) {
+	f, _ := newFake(t)
+	bytes := func(candidates int) float64 {
+		o := chainOptions()
+		o.Chains.Candidates = candidates
+		plan, err := f.Plan(o.request(twoSlots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, bytes := plan.Cost()
+		return bytes
+	}
+	few, more, all := bytes(2), bytes(12), bytes(0)
+	if few >= more || more >= all {
+		t.Errorf("2 candidates %v bytes, 12 %v, all %v", few, more, all)
+	}
+}

@@ -543,20 +543,18 @@ func (*Lists) Split(text string) ([]string, error) {
 
 // of returns the list of each blank of a template by its number. Blanks of one
 // name share the list of any of them.
-func (l Lists) of(blanks []tokenize.Blank) Lists {
+func (l Lists) of(t *tokenize.Template) Lists {
 	if l[0] == nil {
 		return l
 	}
 	all := maps.Clone(l)
 	delete(all, 0)
-	first := firstOfName(blanks)
-	listed := map[int]bool{}
-	for i, one := range first {
-		listed[one] = listed[one] || l[i+1] != nil
-	}
-	for i, one := range first {
-		if !listed[one] {
-			all[i+1] = l[0]
+	for _, group := range t.Groups {
+		if slices.ContainsFunc(group, func(blank int) bool { return l[blank+1] != nil }) {
+			continue
+		}
+		for _, blank := range group {
+			all[blank+1] = l[0]
 		}
 	}
 	return all
@@ -583,9 +581,6 @@ func (l *Lists) SetLists(values map[string][]string) error {
 // Parts are parts of speech by the number of a blank, or under 0 for all blanks,
 // written "noun" or "1=noun,verb".
 type Parts map[int][]string
-
-// PartsOfSpeech returns the words of [Parts].
-func PartsOfSpeech() []string { return slices.Clone(partsOfSpeech) }
 
 var partsOfSpeech = []string{"noun", "verb", "adjective", "adverb"}
 

@@ -70,14 +70,12 @@ func (l *layout) variables(logp [][]float32, candidates int) []variable {
 		if tie[0] != slot {
 			continue // the slot moves with the first slot of its tie
 		}
-		words, listed := g.spellings.(*choices)
-		open := slices.Repeat([]int{samplers.Open}, g.pieces)
+		support := g.spellings.next(slices.Repeat([]int{samplers.Open}, g.pieces), piece)
 		switch {
-		case !listed:
-			support := g.spellings.next(open, piece)
+		case g.list == nil:
 			list = append(list, variable{slots: tie, support: narrowed(support, tie, logp, candidates)})
 		case g.pieces == 1:
-			list = append(list, variable{slots: tie, support: words.first[0]})
+			list = append(list, variable{slots: tie, support: support})
 		case piece == 0:
 			v := variable{}
 			for _, first := range tie {
@@ -85,7 +83,7 @@ func (l *layout) variables(logp [][]float32, candidates int) []variable {
 					v.slots = append(v.slots, first+piece)
 				}
 			}
-			for _, ids := range words.forward {
+			for _, ids := range g.list.forward {
 				v.words = append(v.words, slices.Repeat(ids, len(tie)))
 			}
 			list = append(list, v)
@@ -127,14 +125,12 @@ func MostProbable(fillable []int, logp []float32, number int) []int {
 // together names what makes some slots move together, or returns "" if every
 // slot can move alone.
 func (l *layout) together() string {
-	for _, g := range l.groups {
-		_, listed := g.spellings.(*choices)
-		if listed && g.pieces > 1 {
-			return "words of several pieces"
-		}
-	}
+	several := func(g group) bool { return g.list != nil && g.pieces > 1 }
+	named := func(g group) bool { return len(g.blanks) > 1 }
 	switch {
-	case len(l.template.Ties) > 0:
+	case slices.ContainsFunc(l.groups, several):
+		return "words of several pieces"
+	case slices.ContainsFunc(l.groups, named):
 		return "blanks of one name"
 	case !l.free():
 		return "limits on several slots together"

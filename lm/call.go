@@ -25,6 +25,10 @@ func (j *rowsJob) cost() int                 { return j.tokens }
 func (j *rowsJob) room() int                 { return j.m.chunk.rows(j.tokens, j.batch.perRow) }
 func (j *rowsJob) fitting(room, row int) int { return min(room, j.rows()-row) }
 
+// wide: a large model, whose weights come from memory at each call, has a session for all
+// cores.
+func (j *rowsJob) wide() bool { return !j.m.onCores() || j.m.wide.threads > 1 }
+
 func (j *rowsJob) shares(other job) bool {
 	o, ok := other.(*rowsJob)
 	return ok && o.tokens == j.tokens && o.batch.perRow == j.batch.perRow
@@ -58,6 +62,7 @@ type sharedCall struct {
 	ids, queries, targets, candidates, chosen, lengths []int64
 	target, candidate, vocabulary                      []float32
 	rows, perRow, width                                int
+	alone                                              bool // whether no other call runs, and no row waits
 
 	at, wanted []int64   // inputs of calls that compute gradients
 	bySlot     []float32 // output of gradient calls [slots × chains × slotWidth]
@@ -135,7 +140,11 @@ func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []fl
 // run implements job.
 func (j *rowsJob) run(ctx context.Context, c *sharedCall, parts []part) error {
 	m := j.m
-	session, err := m.conditionals.get(ctx, m)
+	from := &m.conditionals
+	if c.alone && m.wide.threads > 1 {
+		from = &m.wide
+	}
+	session, err := from.get(ctx, m)
 	if err != nil {
 		return err
 	}

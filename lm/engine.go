@@ -3,6 +3,7 @@ package lm
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,10 +12,12 @@ import (
 	"infill/internal/parallel"
 )
 
-// InFlight is the number of texts that a program should fill at once. More
-// texts cost memory and make no call fuller: 2,000 lines of one blank took 5.3
-// s with 64, and 4.9 s with 128, 256 and 512 on two cores.
-const InFlight = 128
+// InFlight returns the number of texts that a program should fill at once on that many
+// cores (0 for all). With fewer, calls are less full; more only cost memory. 6,000 lines
+// of one blank on two cores took 14.2 ± 0.4 s with 128, 13.2 ± 0.2 s with 256.
+func InFlight(threads int) int {
+	return min(128*cmp.Or(threads, runtime.GOMAXPROCS(0)), 1024)
+}
 
 // A job is rows to compute. Calls take them from the front, perhaps together
 // with rows of other jobs.
@@ -31,6 +34,9 @@ type job interface {
 	// shares reports whether rows of the other job may stand in the same call.
 	// A job shares calls with itself.
 	shares(other job) bool
+	// wide reports whether a call by itself uses all cores. Else an engine without other
+	// work deals the rows among its workers.
+	wide() bool
 	// run computes the rows of parts, whose jobs share calls with this one.
 	run(ctx context.Context, c *sharedCall, parts []part) error
 }
@@ -91,6 +97,7 @@ type request struct {
 	job    job
 	next   int // index of the first row that no call has taken
 	left   int // number of rows without a result
+	share  int // most rows of a call, if the rows are dealt among workers; else 0
 	err    error
 	closed bool
 	done   chan struct{}
@@ -110,15 +117,17 @@ func (r *request) waiting() int { return r.job.rows() - r.next }
 // caller adds up the cost of all rows that one user of the engine has run.
 type caller struct {
 	spent atomic.Int64
-	// admit is called once before rows beyond MostLight; refused is its error.
+	// admit is called once before rows by which spent grows beyond limit; refused is its
+	// error.
 	admit   func(ctx context.Context) error
+	limit   int64
 	once    sync.Once
 	refused error
 }
 
-// admitted returns the error of admit if a job goes beyond MostLight.
+// admitted returns the error of admit if a job goes beyond the limit.
 func (c *caller) admitted(ctx context.Context, cost int) error {
-	if c.admit == nil || int(c.spent.Load())+cost <= MostLight {
+	if c.admit == nil || c.spent.Load()+int64(cost) <= c.limit {
 		return nil
 	}
 	c.once.Do(func() { c.refused = c.admit(ctx) })
@@ -142,12 +151,14 @@ func OneCaller(ctx context.Context, heavy bool) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Admitted returns OneCaller's context of a caller that calls admit once, before
-// the first rows that make it one of many rows. These rows wait for admit, and
-// fail with its error.
-func Admitted(ctx context.Context, admit func(ctx context.Context) error) context.Context {
-	ctx = OneCaller(ctx, false)
-	ctx.Value(callerKey{}).(*caller).admit = admit
+// Admitted returns OneCaller's context of a caller that calls admit once, before its rows
+// cost more than limit, a number of tokens. These rows wait for admit, and fail with its
+// error.
+func Admitted(ctx context.Context, heavy bool, limit int, admit func(ctx context.Context) error) context.Context {
+	ctx = OneCaller(ctx, heavy)
+	c := ctx.Value(callerKey{}).(*caller)
+	c.admit = admit
+	c.limit = c.spent.Load() + int64(limit)
 	return ctx
 }
 
@@ -155,27 +166,21 @@ func Admitted(ctx context.Context, admit func(ctx context.Context) error) contex
 // few rows.
 const MostLight = 1024
 
-// These numbers are costs of rows, but for the last, a number of calls.
+// After a call from light, the next shortCalls calls from heavy cost at most
+// shortCost.
 const (
-	// enough is what must wait for a second call to run beside another.
-	enough = 384
-	// shortCost is what a call from heavy may cost after a call from light, for
-	// the next shortCalls calls.
 	shortCost  = 192
 	shortCalls = 8
 )
+
+// leastDealt is the least cost of a call among which rows are dealt.
+const leastDealt = 48
 
 // part holds the rows from <= row < to of a request, which run in one call.
 type part struct {
 	*request
 	from, to int
 }
-
-// engineWorkers is the number of calls that run at once: while one computes,
-// the rows of the next are gathered, and the results of the one before are
-// handed out. On a CPU, the cores can also work on one call while the other is
-// between two products.
-const engineWorkers = 2
 
 // await runs jobs, which are of one caller. If ctx ends, await returns at the next
 // node of the graph or, if other callers share the call, after the call. If a job
@@ -236,15 +241,36 @@ func (e *engine) submit(requests ...*request) {
 	if cost <= MostLight {
 		queue = &e.light
 	}
+	if e.running == 0 {
+		e.deal(requests)
+	}
 	*queue = append(*queue, requests...)
-	if e.running < e.workers && e.begins(e.running) {
-		if e.running == 0 {
-			e.since = time.Now()
+	e.wake()
+}
+
+// deal sets how many rows of each request a call takes, so that all workers have some.
+func (e *engine) deal(requests []*request) {
+	for _, r := range requests {
+		if !r.job.wide() {
+			r.share = max((r.left+e.workers-1)/e.workers, leastDealt/r.job.cost(), 1)
 		}
-		e.running++
-		go e.work()
 	}
 }
+
+// wake begins a call if rows wait and a worker is free.
+func (e *engine) wake() {
+	if !e.waits() || e.running >= e.workers {
+		return
+	}
+	if e.running == 0 {
+		e.since = time.Now()
+	}
+	e.running++
+	go e.work()
+}
+
+// waits reports whether rows wait.
+func (e *engine) waits() bool { return len(e.light)+len(e.heavy) > 0 }
 
 // queue returns the queue from which the next call takes its rows.
 func (e *engine) queue() *[]*request {
@@ -252,19 +278,6 @@ func (e *engine) queue() *[]*request {
 		return &e.heavy
 	}
 	return &e.light
-}
-
-// begins reports whether a worker should begin a call while the given number of
-// others run.
-func (e *engine) begins(others int) bool {
-	queue := *e.queue()
-	cost := 0
-	for _, r := range queue {
-		if r.job.shares(queue[0].job) {
-			cost += r.waiting() * r.job.cost()
-		}
-	}
-	return cost > 0 && (others == 0 || cost >= enough)
 }
 
 // abandon removes the waiting rows of r, whose context has ended, from the
@@ -302,7 +315,7 @@ func (e *engine) finish(r *request) {
 	}
 }
 
-// work makes calls until so few rows wait that no further call should begin.
+// work makes calls until no rows wait.
 func (e *engine) work() {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -311,8 +324,10 @@ func (e *engine) work() {
 		c = e.spare[last]
 		e.spare = e.spare[:last]
 	}
-	for e.begins(e.running - 1) {
+	for e.waits() {
 		parts := e.take()
+		c.alone = e.running == 1 && !e.waits()
+		e.wake()
 		e.lock.Unlock()
 		// A panic is an error for the requests that share the call.
 		err := parallel.Safely(func() error { return e.call(c, parts) })
@@ -345,6 +360,9 @@ func (e *engine) take() (parts []part) {
 	}
 	first := (*queue)[0].job
 	room := first.room()
+	if (*queue)[0].share > 0 {
+		room = min(room, (*queue)[0].share)
+	}
 	if e.heavyNext {
 		e.short = shortCalls
 	} else if e.short > 0 {

@@ -232,7 +232,7 @@ func TestFailedCall(t *testing.T) {
 // rows of another length wait.
 func TestOldestFirst(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
-	e := &engine{}
+	e := &engine{running: 1}
 	for _, of := range []struct{ tokens, rows int }{{8, 4000}, {16, 1}} {
 		b := &batch{}
 		b.reset(of.tokens, 1, 0, false)

@@ -148,6 +148,7 @@ type fakeJob struct {
 func (j *fakeJob) rows() int                 { return len(j.ran) }
 func (j *fakeJob) cost() int                 { return j.price }
 func (j *fakeJob) room() int                 { return 7 }
+func (j *fakeJob) wide() bool                { return j.group == 1 }
 func (j *fakeJob) fitting(room, row int) int { return min(room, j.rows()-row) }
 func (j *fakeJob) shares(other job) bool     { return other.(*fakeJob).group == j.group }
 
@@ -172,7 +173,7 @@ func (j *fakeJob) run(_ context.Context, _ *sharedCall, parts []part) error {
 func TestEngineFaults(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	for range 30 {
-		e := &engine{workers: engineWorkers}
+		e := &engine{workers: 1 + rng.IntN(4)}
 		jobs := make([]*fakeJob, 60)
 		errs := make([]error, len(jobs))
 		for i := range jobs {

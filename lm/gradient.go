@@ -24,6 +24,7 @@ var _ job = (*gradientJob)(nil)
 func (j *gradientJob) rows() int             { return j.batch.rows() }
 func (j *gradientJob) cost() int             { return backwardCost * j.batch.tokens }
 func (j *gradientJob) room() int             { return j.m.chunk.rows(j.batch.tokens, j.batch.perRow) }
+func (j *gradientJob) wide() bool            { return !j.m.onCores() }
 func (j *gradientJob) shares(other job) bool { return other == job(j) }
 
 // fitting never splits a chain. It avoids calls of one chain: their products run

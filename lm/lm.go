@@ -26,7 +26,7 @@ import (
 // onnxruntime library, and uses a GPU if one works. Only MaskID must be set.
 type Options struct {
 	Device  string // "auto" (also if empty), "cpu", "cuda" or "cuda:N"
-	Threads int    // on the CPU, at most [MaxThreads]; if 0, all cores
+	Threads int    // cores to use on the CPU, at most [MaxThreads]; if 0, all
 	MaskID  int    // id of the token [MASK], from the bundle's tokenizer; required
 	// SeparatorID is the token id of [SEP], which ends the first text of a
 	// pair. If 0, all tokens are of one segment.
@@ -44,6 +44,7 @@ type MaskedLM struct {
 	bundle       *models.Bundle
 	runtime      *ort.Runtime
 	conditionals lazySession
+	wide         lazySession // as conditionals, with all cores for one call
 	gradient     lazySession
 	chunk        chunkLimits
 	mask         int
@@ -78,7 +79,6 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
 	m.chunk = limits(bundle.Config, runtime.Device())
-	m.engine = &engine{workers: engineWorkers}
 	m.padded = padded(bundle)
 	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
 		if m.padded {
@@ -99,8 +99,27 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), graphs.OutputSlotCandidates,
 		graphs.OutputSlotsVocabulary)
+	m.engine = &engine{workers: cardWorkers}
+	if m.onCores() {
+		m.engine.workers = runtime.Threads()
+		m.conditionals.threads = 1
+		m.gradient.threads = 1
+	}
+	m.wide.build = m.conditionals.build
+	m.wide.inputs = m.conditionals.inputs
+	m.wide.outputs = m.conditionals.outputs
+	if m.onCores() && m.mapped() {
+		m.wide.threads = runtime.Threads()
+	}
 	return m, nil
 }
+
+// cardWorkers is the number of calls on a card at once: while one computes, the rows of the
+// next are gathered, and the results of the one before are handed out.
+const cardWorkers = 2
+
+// onCores reports whether the model runs on a CPU, where a call has one core.
+func (m *MaskedLM) onCores() bool { return m.runtime.Device() == "cpu" }
 
 // limits returns the limits for a model on a device, with figures from
 // BenchmarkChunk. For large vocabularies, memory bounds the queries: all
@@ -120,11 +139,8 @@ func MaxThreads() int { return ort.MaxThreads() }
 
 // Close waits for running calls and releases the sessions.
 func (m *MaskedLM) Close() error {
-	return errors.Join(m.conditionals.close(), m.gradient.close(), m.runtime.Close())
+	return errors.Join(m.conditionals.close(), m.wide.close(), m.gradient.close(), m.runtime.Close())
 }
-
-// Bundle returns the model's bundle.
-func (m *MaskedLM) Bundle() *models.Bundle { return m.bundle }
 
 // Description says which model runs, where, and how.
 type Description struct {
@@ -186,6 +202,7 @@ func oneOf[T interface {
 type lazySession struct {
 	build           func(*models.Bundle) (*onnx.Graph, error)
 	inputs, outputs []string
+	threads         int // of a call; 0 for those of the runtime
 
 	lock    sync.Mutex
 	session *ort.Session
@@ -244,7 +261,7 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 		return nil, err
 	}
 	session, err := m.runtime.NewSession(encoded, ort.SessionOptions{
-		ExternalDir: m.bundle.WeightsDir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
+		ExternalDir: m.bundle.WeightsDir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(), Threads: l.threads,
 	})
 	if err != nil {
 		return nil, m.named(err)
@@ -353,9 +370,6 @@ type Library = library.Library
 
 // FetchProgress observes how a library is fetched.
 type FetchProgress = library.Progress
-
-// FetchLines is a FetchProgress that writes lines.
-type FetchLines = library.Lines
 
 // LocateLibrary returns the path of the library for a device (see
 // Options.Device). If the CPU's library is missing, it downloads it, and

@@ -333,7 +333,7 @@ func TestBadTargets(t *testing.T) {
 	if _, err := m.NewTarget(long[:16], []int{2}, lm.TargetOptions{Support: [][]int{{5}}}); err != nil {
 		t.Errorf("a text of as many tokens as the model takes: %v", err)
 	}
-	if _, err := lm.Open(context.Background(), m.Bundle(), lm.Options{MaskID: 30}); err == nil ||
+	if _, err := lm.Open(context.Background(), writeBundle(t, 30, 0.3), lm.Options{MaskID: 30}); err == nil ||
 		!strings.Contains(err.Error(), "[MASK] has id 30") {
 		t.Errorf("mask outside the vocabulary: error %v", err)
 	}

@@ -26,6 +26,7 @@ func newHeldJob() *heldJob { return &heldJob{begun: make(chan struct{}), release
 func (j *heldJob) rows() int                 { return 1 }
 func (j *heldJob) cost() int                 { return max(1, j.price) }
 func (j *heldJob) room() int                 { return 7 }
+func (j *heldJob) wide() bool                { return true }
 func (j *heldJob) fitting(room, row int) int { return min(room, 1-row) }
 func (j *heldJob) shares(other job) bool     { return j.price == 0 || other == j }
 
@@ -96,7 +97,7 @@ func TestWorkers(t *testing.T) {
 			var wait sync.WaitGroup
 			for range workers + 2 {
 				j := newHeldJob()
-				j.price = enough
+				j.price = 600
 				jobs = append(jobs, j)
 				wait.Go(func() { check.OK(t, e.await(t.Context(), j)) })
 				synctest.Wait() // in this order
@@ -116,6 +117,20 @@ func TestWorkers(t *testing.T) {
 			}
 			wait.Wait()
 		})
+	}
+}
+
+// TestDealt: an engine without other work deals the rows of a request among its workers,
+// but not those of which one call has all cores, nor a few cheap ones.
+func TestDealt(t *testing.T) {
+	for _, c := range []struct{ group, price, rows, calls int }{{0, 100, 6, 3}, {0, 100, 7, 3}, {1, 100, 6, 1},
+		{0, 1, 6, 1}, {0, 100, 1, 1}, {0, 100, 60, 9}} {
+		e := &engine{workers: 3}
+		j := &fakeJob{group: c.group, price: c.price, ran: make([]int, c.rows)}
+		check.OK(t, e.await(t.Context(), j))
+		if int(e.calls.Load()) != c.calls {
+			t.Errorf("%+v: %d calls", c, e.calls.Load())
+		}
 	}
 }
 

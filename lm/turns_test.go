@@ -98,7 +98,7 @@ func TestTurns(t *testing.T) {
 // however little it asks for at first.
 func TestMuchFromTheFirst(t *testing.T) {
 	for _, heavy := range []bool{true, false} {
-		e := &engine{}
+		e := &engine{running: 1}
 		b := &batch{}
 		b.reset(8, 1, 0, true)
 		b.ids, b.queries = make([]int64, 8), make([]int64, 1)
@@ -183,7 +183,7 @@ func TestAdmitted(t *testing.T) {
 	refused := errors.New("refused")
 	for _, answer := range []error{nil, refused} {
 		asked := 0
-		ctx := Admitted(t.Context(), func(context.Context) error { asked++; return answer })
+		ctx := Admitted(t.Context(), false, MostLight, func(context.Context) error { asked++; return answer })
 		c := ctx.Value(callerKey{}).(*caller)
 		e := &engine{running: 1} // nothing takes from the queues
 		for _, step := range []struct {

@@ -246,11 +246,14 @@ func TestLikeliest(t *testing.T) {
 		if logp[v] = float32(300 - stream.IntN(900)); v%7 == 0 {
 			logp[v] = float32(math.Inf(-1))
 		}
+		if v%11 == 1 { // both zeros are equal
+			logp[v] = float32(math.Copysign(0, float64(v%2)-0.5))
+		}
 		if v%3 > 0 {
 			choices = append(choices, v)
 		}
 	}
-	want := slices.DeleteFunc(slices.Clone(choices), func(v int) bool { return v%7 == 0 })
+	want := slices.DeleteFunc(slices.Clone(choices), func(v int) bool { return math.IsInf(float64(logp[v]), -1) })
 	slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(logp[b], logp[a]) })
 	for _, number := range []int{1, 2, 40, len(want), 5000} {
 		if got := Likeliest(choices, logp, number); !slices.Equal(got, want[:min(number, len(want))]) {

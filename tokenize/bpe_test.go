@@ -43,6 +43,24 @@ func TestByteFallback(t *testing.T) {
 	}
 }
 
+// Neighbouring characters without a token, of which a byte has none either, are one
+// unknown token over all of them.
+func TestFusedUnknown(t *testing.T) {
+	file := bytes.ReplaceAll(familyFile(t, "gemma.tokenizer.json"), []byte(`"<0xF0>"`), []byte(`"<no byte>"`))
+	tokenizer := check.Must(tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: file}}))(t)
+	text := "he 🫠🫠🫠 me"
+	encoding := check.Must(tokenizer.Encode(text))(t)
+	var unknown []string
+	for i, id := range encoding.IDs {
+		if id == tokenizer.UnknownID() {
+			unknown = append(unknown, text[encoding.Offsets[i][0]:encoding.Offsets[i][1]])
+		}
+	}
+	if !slices.Equal(unknown, []string{"🫠🫠🫠"}) {
+		t.Errorf("unknown tokens over %q in %q", unknown, encoding.Tokens)
+	}
+}
+
 // A token that stands for a byte fills no slot.
 func TestByteTokens(t *testing.T) {
 	for _, name := range fallbackNames {

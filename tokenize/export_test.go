@@ -22,6 +22,10 @@ const (
 
 type VocabularyError = vocabularyError
 
+type Options = options
+
+func New(vocabulary []string, o Options) (*Tokenizer, error) { return newFromList(vocabulary, o, "") }
+
 func (t *Tokenizer) ClassifierID() int { return t.classifier }
 
 func (t *Tokenizer) PaddingID() int { return t.padding }

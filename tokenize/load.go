@@ -179,7 +179,7 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 			return nil, err
 		}
 	}
-	o := Options{Cased: !isTrue(c.LowerCase), JoinChinese: !isTrue(c.TokenizeChinese), StripAccents: c.StripAccents}
+	o := options{Cased: !isTrue(c.LowerCase), JoinChinese: !isTrue(c.TokenizeChinese), StripAccents: c.StripAccents}
 	tokens, err := parseVocabulary(vocabulary)
 	if err != nil {
 		return nil, err
@@ -285,7 +285,7 @@ func (file *pipelineFile) wordPiece(c *configuration) (*Tokenizer, error) {
 		n.HandleChinese = cmp.Or(c.TokenizeChinese, n.HandleChinese)
 		n.StripAccents = cmp.Or(c.StripAccents, n.StripAccents)
 	}
-	return newWordPiece(Options{
+	return newWordPiece(options{
 		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese),
 		StripAccents: n.StripAccents,
 		LongestWord:  file.Model.LongestWord,

@@ -25,9 +25,10 @@ type Template struct {
 	Offsets [][2]int // byte range in Text of each token; {0, 0} for [CLS] and [SEP]
 	Slots   []int    // positions of the slots in IDs, ascending
 	Blanks  []Blank  // leftmost first
-	// Ties holds indices into Slots, in sets that must hold the same token
-	// because their blanks have one name.
-	Ties [][]int
+	// Groups holds indices into Blanks: the blanks of each name, which must hold the
+	// same, and each blank without a name by itself. They ascend, and the groups
+	// by their first blanks.
+	Groups [][]int
 
 	Spelling
 	escapes []escape
@@ -125,26 +126,23 @@ func (tpl *Template) Expand(lengths [][]int) ([]*Template, error) {
 			lengths = append(lengths, all)
 		}
 	}
-	chosen := [][]int{nil}
-	for i, b := range tpl.Blanks {
-		// The first blank of a name decides the length.
-		first := i
-		if b.Name != "" {
-			first = slices.IndexFunc(tpl.Blanks, func(other Blank) bool { return other.Name == b.Name })
-		}
+	chosen := [][]int{make([]int, len(tpl.Blanks))}
+	for _, group := range tpl.Groups {
+		first := group[0] // it decides the length of all
 		var longer [][]int
 		for _, c := range chosen {
-			if first < i {
-				longer = append(longer, append(slices.Clone(c), c[first]))
-				continue
-			}
-			for _, n := range lengths[i] {
-				longer = append(longer, append(slices.Clone(c), n))
+			for _, n := range lengths[first] {
+				own := slices.Clone(c)
+				for _, blank := range group {
+					own[blank] = n
+				}
+				longer = append(longer, own)
 			}
 		}
 		chosen = longer
 		if len(chosen) > maxAlternatives {
-			return nil, inputFault(errTooManyLengths, b.Start, "more than %d; narrow a blank", maxAlternatives)
+			return nil, inputFault(errTooManyLengths, tpl.Blanks[first].Start, "more than %d; narrow a blank",
+				maxAlternatives)
 		}
 	}
 	var templates []*Template
@@ -174,6 +172,7 @@ type draft struct {
 	tokenizer *Tokenizer
 	text      string
 	blanks    []notation
+	groups    [][]int // see [Template.Groups]
 	escapes   []escape
 	cased     bool      // whether fills get capitals, see [Template.Fill]
 	shouted   bool      // whether the user's own words are all in capitals
@@ -200,10 +199,12 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	if len(blanks) == 0 {
 		return nil, noBlank(text, "[MASK] or ___", func(part string) bool { return len(BlankSpans(part, further)) > 0 })
 	}
-	if err := checkNames(text, blanks); err != nil {
+	groups, err := grouped(text, blanks)
+	if err != nil {
 		return nil, err
 	}
-	d := &draft{tokenizer: t, text: text, blanks: blanks, escapes: escapes, masks: make([]int, len(blanks))}
+	d := &draft{tokenizer: t, text: text, blanks: blanks, groups: groups, escapes: escapes,
+		masks: make([]int, len(blanks))}
 	e := t.newEncoder(text)
 	from := 0
 	words := false // words is whether the text is more than blanks and white space
@@ -234,24 +235,29 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	return d, nil
 }
 
-// checkNames returns an error for blanks of one name with different lengths,
-// because they cannot take the same fill.
-func checkNames(text string, blanks []notation) error {
-	first := map[string]notation{}
-	for _, blank := range blanks {
-		if blank.name == "" {
+// grouped puts blanks of one name together, see [Template.Groups]. Blanks of one
+// name with different lengths are an error, because they cannot take the same
+// fill.
+func grouped(text string, blanks []notation) (groups [][]int, err error) {
+	named := map[string]int{} // the group of each name
+	for i, blank := range blanks {
+		at, seen := named[blank.name]
+		if !seen {
+			if blank.name != "" {
+				named[blank.name] = len(groups)
+			}
+			groups = append(groups, []int{i})
 			continue
 		}
-		other, seen := first[blank.name]
-		if !seen {
-			first[blank.name] = blank
-		} else if other.minimum != blank.minimum || other.maximum != blank.maximum {
-			return inputFault(errBlankSyntax, blank.start,
+		other := blanks[groups[at][0]]
+		if other.minimum != blank.minimum || other.maximum != blank.maximum {
+			return nil, inputFault(errBlankSyntax, blank.start,
 				"%s has another length than %s at byte offset %d; blanks of one name need the same",
 				text[blank.start:blank.end], text[other.start:other.end], other.start)
 		}
+		groups[at] = append(groups[at], i)
 	}
-	return nil
+	return groups, nil
 }
 
 // ownText returns a text with spaces instead of its blanks and of the blanks
@@ -300,8 +306,8 @@ func checkText(text string) error {
 
 // template gives each blank its number of slots, without tokenising the text again.
 func (d *draft) template(lengths []int) *Template {
-	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), escapes: d.escapes, source: d}
-	named := map[string][]int{} // indices of the blanks of each name
+	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), Groups: d.groups, escapes: d.escapes,
+		source: d}
 	from := 0
 	for i, blank := range d.blanks {
 		mask := d.masks[i]
@@ -323,27 +329,10 @@ func (d *draft) template(lengths []int) *Template {
 			template.IDs = append(template.IDs, d.encoding.IDs[mask])
 			template.Offsets = append(template.Offsets, d.encoding.Offsets[mask])
 		}
-		if blank.name != "" {
-			named[blank.name] = append(named[blank.name], i)
-		}
 		from = mask + 1
 	}
 	template.IDs = append(template.IDs, d.encoding.IDs[from:]...)
 	template.Offsets = append(template.Offsets, d.encoding.Offsets[from:]...)
-	for _, typed := range d.blanks {
-		tied := named[typed.name]
-		delete(named, typed.name) // each name once, in the order of the text
-		if len(tied) < 2 {
-			continue
-		}
-		for piece := range template.Blanks[tied[0]].Slots {
-			tie := make([]int, len(tied))
-			for k, blank := range tied {
-				tie[k] = template.Blanks[blank].First + piece
-			}
-			template.Ties = append(template.Ties, tie)
-		}
-	}
 	return template
 }
 

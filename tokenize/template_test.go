@@ -55,7 +55,7 @@ func TestTemplate(t *testing.T) {
 		tokens string
 		slots  []int
 		blanks []tokenize.Blank
-		ties   [][]int
+		named  [][]int // the groups of several blanks
 	}{
 		{
 			text: "He had [MASK] me", tokens: "[CLS] he had [MASK] me [SEP]", slots: []int{3},
@@ -81,7 +81,7 @@ func TestTemplate(t *testing.T) {
 			slots: []int{1, 3, 5},
 			blanks: []tokenize.Blank{{End: 8, Name: "x", Slots: 1}, {Start: 13, End: 19, First: 1, Slots: 1},
 				{Start: 24, End: 32, Name: "x", First: 2, Slots: 1}},
-			ties: [][]int{{0, 2}},
+			named: [][]int{{0, 2}},
 		},
 		{
 			text: "[MASK:2=a] [MASK=b] is [MASK=b] [MASK:2=a] [MASK=c]", tokens: "[CLS] [MASK] [MASK] [MASK] is " +
@@ -92,7 +92,7 @@ func TestTemplate(t *testing.T) {
 				{Start: 32, End: 42, Name: "a", First: 4, Slots: 2, Low: 2, High: 2},
 				{Start: 43, End: 51, Name: "c", First: 6, Slots: 1},
 			},
-			ties: [][]int{{0, 4}, {1, 5}, {2, 3}},
+			named: [][]int{{0, 3}, {1, 2}},
 		},
 		{
 			text: "[UNK] [MASK] [mask] [MASKED", tokens: "[CLS] [UNK] [MASK] [UNK] [UNK] [UNK] [UNK] [UNK] [SEP]",
@@ -119,8 +119,20 @@ func TestTemplate(t *testing.T) {
 			if diff := cmp.Diff(test.blanks, template.Blanks); diff != "" {
 				t.Errorf("blanks (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.ties, template.Ties); diff != "" {
-				t.Errorf("ties (-want +got):\n%s", diff)
+			var named [][]int
+			for _, group := range template.Groups {
+				if len(group) > 1 {
+					named = append(named, group)
+				}
+			}
+			if diff := cmp.Diff(test.named, named); diff != "" {
+				t.Errorf("groups of several blanks (-want +got):\n%s", diff)
+			}
+			all := slices.Sorted(slices.Values(slices.Concat(template.Groups...)))
+			for i := range template.Blanks {
+				if len(all) != len(template.Blanks) || all[i] != i {
+					t.Fatalf("groups %v, want each of %d blanks once", template.Groups, len(template.Blanks))
+				}
 			}
 			for _, blank := range template.Blanks {
 				for _, slot := range template.Slots[blank.First : blank.First+blank.Slots] {
@@ -201,9 +213,9 @@ func TestExpandGiven(t *testing.T) {
 	templates := check.Must(template.Expand([][]int{{1, 2}, {3}, {9}}))(t)
 	var got []string
 	for _, tpl := range templates {
-		got = append(got, fmt.Sprint(tpl.Blanks[0].Slots, tpl.Blanks[1].Slots, tpl.Blanks[2].Slots, tpl.Ties))
+		got = append(got, fmt.Sprint(tpl.Blanks[0].Slots, tpl.Blanks[1].Slots, tpl.Blanks[2].Slots, tpl.Groups))
 	}
-	if diff := cmp.Diff([]string{"1 3 1 [[0 4]]", "2 3 2 [[0 5] [1 6]]"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"1 3 1 [[0 2] [1]]", "2 3 2 [[0 2] [1]]"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -24,9 +24,9 @@ const unknownToken = "[UNK]"
 // capitals, is that token.
 var bertTokens = []string{"[PAD]", unknownToken, "[CLS]", "[SEP]", maskToken}
 
-// Options are the settings of BERT's normaliser and WordPiece model. The zero
+// options are the settings of BERT's normaliser and WordPiece model. The zero
 // value suits bert-base-uncased.
-type Options struct {
+type options struct {
 	Cased        bool  // keep capitals (do_lower_case false)
 	StripAccents *bool // whether "é" becomes "e" (strip_accents); nil: if the model is uncased
 	KeepControls bool  // keep control and format characters in words (clean_text false)
@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // stripAccents returns StripAccents, or its default if it is nil.
-func (o Options) stripAccents() bool {
+func (o options) stripAccents() bool {
 	if o.StripAccents != nil {
 		return *o.StripAccents
 	}
@@ -43,15 +43,12 @@ func (o Options) stripAccents() bool {
 }
 
 // longestWord returns LongestWord, or its default if it is 0.
-func (o Options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
+func (o options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
 
-// New makes a tokenizer from a vocabulary, whose tokens are in the order of
-// their ids. The vocabulary must have [PAD], [UNK], [CLS], [SEP] and [MASK]. No
-// token may be empty or occur twice.
-func New(vocabulary []string, o Options) (*Tokenizer, error) { return newFromList(vocabulary, o, "") }
-
-// newFromList does the work of New. Its errors name file.
-func newFromList(vocabulary []string, o Options, file string) (*Tokenizer, error) {
+// newFromList makes a tokenizer from a vocabulary, whose tokens are in the order
+// of their ids. The vocabulary must have [PAD], [UNK], [CLS], [SEP] and [MASK].
+// No token may be empty or occur twice. Errors name file.
+func newFromList(vocabulary []string, o options, file string) (*Tokenizer, error) {
 	t, err := newWordPiece(o, len(vocabulary), nil, func(t *Tokenizer) error { return t.addTokens(vocabulary) })
 	return t, nameFile(err, file)
 }
@@ -59,7 +56,7 @@ func newFromList(vocabulary []string, o Options, file string) (*Tokenizer, error
 // newWordPiece makes a tokenizer with the rules of BERT. fill adds the
 // vocabulary, of about size tokens. addedTokens are further tokens. Errors are
 // about tokenizer.json.
-func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*Tokenizer) error) (*Tokenizer, error) {
+func newWordPiece(o options, size int, addedTokens []pipelineAdded, fill func(*Tokenizer) error) (*Tokenizer, error) {
 	if o.LongestWord < 0 {
 		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
 	}
@@ -120,7 +117,7 @@ func newWordPiece(o Options, size int, addedTokens []pipelineAdded, fill func(*T
 
 // digest hashes the vocabulary and the options in effect. Each token has its
 // length, so that no two inputs collide.
-func (o Options) digest(vocabulary []string, further []pipelineAdded) string {
+func (o options) digest(vocabulary []string, further []pipelineAdded) string {
 	content := fmt.Appendf(nil,
 		"wordpiece 1 cased %t strip accents %t keep controls %t join chinese %t longest word %d\n",
 		o.Cased, o.stripAccents(), o.KeepControls, o.JoinChinese, o.longestWord())
@@ -165,7 +162,7 @@ func (m greedy) cut(e *encoder, word letters) {
 
 // normalize is BertNormalizer: it cleans, puts spaces around Chinese
 // characters, strips accents, and lower-cases.
-func (o Options) normalize(l letters) (out letters) {
+func (o options) normalize(l letters) (out letters) {
 	out = letters{make([]rune, 0, len(l.runes)+8), make([][2]int, 0, len(l.runes)+8), l.first}
 	var scratch []byte
 	for i, r := range l.runes {

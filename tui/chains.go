@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"infill/infill"
 	"infill/samplers"
 )
 
@@ -190,7 +191,7 @@ func (p *chainsPage) lastMove(s *snapshot, last move, columns int) string {
 	}
 	ago := ""
 	if n := s.step - last.step; n > 0 {
-		ago = m.faint.Render("  " + counted(n, "step") + " ago")
+		ago = m.faint.Render("  " + infill.Counted(n, "step") + " ago")
 	}
 	text := ""
 	for i, blank := range last.blanks {
@@ -200,7 +201,7 @@ func (p *chainsPage) lastMove(s *snapshot, last move, columns int) string {
 		text += m.faint.Render(harmless(last.from[i])+" → ") + m.styles.blankLook(blank).Render(harmless(last.to[i]))
 	}
 	if width(text)+width(ago) > columns && len(last.blanks) > 1 {
-		text = m.faint.Render(counted(len(last.blanks), "blank"))
+		text = m.faint.Render(infill.Counted(len(last.blanks), "blank"))
 	}
 	return cut(text+ago, columns)
 }

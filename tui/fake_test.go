@@ -16,7 +16,6 @@ import (
 
 	"infill/infill"
 	"infill/lm/lmtest"
-	"infill/tokenize"
 )
 
 func vocabulary() []string {
@@ -58,7 +57,7 @@ type fakeFiller struct {
 
 func newFakeFiller(t testing.TB, m *lmtest.Model) *fakeFiller {
 	t.Helper()
-	tokenizer, err := tokenize.New(vocabulary(), tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(vocabulary())
 	if err != nil {
 		t.Fatal(err)
 	}

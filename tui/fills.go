@@ -182,47 +182,18 @@ func (p *fillsPage) page(columns, rows int) string {
 	return p.table(columns, rows-len(notes)) + strings.TrimSuffix("\n"+strings.Join(notes, "\n"), "\n")
 }
 
-// counted returns a number and its noun, with an s unless n is 1.
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
 // summary returns a line on how the result was found, as the command prints it,
-// and the result's warnings.
+// and the result's warnings. This page lists all fills found, so it needs no
+// warning about how the run ended.
 func summary(s *snapshot) []string {
 	r := s.result
-	st := s.result.Stats
-	rows := counted(int(st.ModelRows), "model row")
-	var line string
-	switch c := st.Chains; {
-	case c != nil:
-		line = fmt.Sprintf("%s: %s in %s; %s", c.Sampler, counted(st.DistinctFills, "distinct fill"),
-			counted(st.Draws, "draw"), rows)
-	case r.Drawn():
-		line = fmt.Sprintf("%s, %s; %s", counted(st.Draws, "independent draw"),
-			counted(st.DistinctFills, "different fill"), rows)
-	case r.Proven == nil || r.LeftOutAtMost == nil:
-		line = r.Method
-	case *r.Proven && *r.LeftOutAtMost == 0:
-		line = "all that the blanks may take; " + rows
-	case *r.Proven:
-		line = fmt.Sprintf("the %d likeliest, proven; %s", len(r.Fills), rows)
-	default:
-		line = fmt.Sprintf("the %d likeliest found, not proven: nothing left out has more than %s; %s", len(r.Fills),
-			infill.AtMost(*r.LeftOutAtMost), rows)
+	line := r.Found()
+	if r.Stats.Chains != nil {
+		line += fmt.Sprintf("; %s in %s", infill.Counted(r.Stats.DistinctFills, "distinct fill"),
+			infill.Counted(r.Stats.Draws, "draw"))
 	}
-	list := []string{line}
-	for _, w := range r.Warnings {
-		// This page lists all fills found, so it needs no warning about the
-		// number that was asked for.
-		if !strings.Contains(w, "were asked for") && !strings.HasPrefix(w, "unfinished") {
-			list = append(list, w)
-		}
-	}
-	return list
+	line += "; " + infill.Counted(r.Stats.ModelRows, "model row")
+	return append([]string{line}, r.Warnings[r.Ends:]...)
 }
 
 // column is a column of numbers in the table of fills.
@@ -240,9 +211,14 @@ func (p *fillsPage) columns(columns int) []column {
 	if s.stats() != nil {
 		logs.head = "U"
 		logs.width = 8
-		drawn := column{"drawn", 14, func(f *infill.Fill) string { return share(f, true) }}
+		drawn := column{"drawn", 21, func(f *infill.Fill) string { return cmp.Or(f.SharePercent(true), "–") }}
+		if columns < 96 { // no room for intervals
+			drawn.width = 14
+			drawn.value = func(f *infill.Fill) string { return cmp.Or(f.SharePercent(f.ShareError != nil), "–") }
+		}
 		if columns < 76 {
-			drawn.width, drawn.value = 8, func(f *infill.Fill) string { return share(f, false) }
+			drawn.width = 8
+			drawn.value = func(f *infill.Fill) string { return cmp.Or(f.SharePercent(false), "–") }
 		}
 		if s.warmUp {
 			drawn.head = "warm-up"
@@ -257,7 +233,7 @@ func (p *fillsPage) columns(columns int) []column {
 	case p.drawn():
 		list = append(list, column{"drawn", 5, func(f *infill.Fill) string { return strconv.Itoa(f.Count) }})
 	case len(p.listed) > 0 && p.listed[0].Share != nil:
-		list = append(list, column{"share", 8, func(f *infill.Fill) string { return share(f, false) }})
+		list = append(list, column{"share", 8, func(f *infill.Fill) string { return cmp.Or(f.SharePercent(false), "–") }})
 	}
 	return list
 }

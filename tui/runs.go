@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"infill/infill"
 	"infill/internal/eval"
 	"infill/tokenize"
 
@@ -144,7 +145,7 @@ func (p *runsPage) head(columns int) string {
 	c := r.Header.Configuration
 	left := "  " + m.strong.Render(harmless(filepath.Base(m.config.Folder))) +
 		m.faint.Render(fmt.Sprintf("  %s, %s, seed %d", cmp.Or(harmless(c.Preset), "own settings"),
-			counted(c.Chains, "chain"), c.Seed))
+			infill.Counted(c.Chains, "chain"), c.Seed))
 	state := m.good.Render("✓ ") + m.faint.Render("complete")
 	switch {
 	case !p.complete():
@@ -218,7 +219,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 	if record == nil {
 		return stack(columns, rows, name, m.faint.Render("  not yet"))
 	}
-	facts := fmt.Sprintf("%.1f s, %s", record.Seconds, counted(int(record.ModelRows), "row"))
+	facts := fmt.Sprintf("%.1f s, %s", record.Seconds, infill.Counted(int(record.ModelRows), "row"))
 	if record.AcceptanceRate != nil {
 		facts = fmt.Sprintf("accepted %.2f, ", *record.AcceptanceRate) + facts
 	}

@@ -98,20 +98,6 @@ func graphemes(text string) [][2]int {
 	return list
 }
 
-// share formats a fill's share of the draws. If withError is true, it adds the
-// standard error or, if that is unknown, has the interval in place of the share.
-func share(f *infill.Fill, withError bool) string {
-	switch i := f.ShareInterval; {
-	case f.Share == nil:
-		return "–"
-	case withError && f.ShareError != nil && *f.ShareError > 0:
-		return infill.PercentError(*f.Share, *f.ShareError)
-	case withError && f.ShareError == nil && i != nil:
-		return fmt.Sprintf("%.1f–%.1f %%", 100*i[0], 100*i[1])
-	}
-	return infill.Percent(*f.Share)
-}
-
 // decimal formats nats, with "?" if x is not known yet (NaN).
 func decimal(x float64) string {
 	if math.IsNaN(x) {

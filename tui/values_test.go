@@ -50,10 +50,8 @@ func TestSearch(t *testing.T) {
 				t.Errorf("row %d is %q, want %q and %s", i+1, row, f.Text, number)
 			}
 		}
-		rows := fmt.Sprintf("the 5 likeliest, proven; %d model rows ", want.Stats.ModelRows)
-		if want.Stats.ModelRows == 1 {
-			rows = "the 5 likeliest, proven; 1 model row "
-		}
+		rows := fmt.Sprintf("the 5 likeliest, proven: nothing that the blanks may take is more probable; %s ",
+			infill.Counted(want.Stats.ModelRows, "model row"))
 		d.shows("──"+infill.Percent(*want.Fills[0].Probability)+"  log-likelihood", "✓ search, 1.2 s", rows)
 		if strings.Contains(d.frame(), "seed") {
 			t.Errorf("a search has a seed:\n%s", d.frame())
@@ -243,7 +241,8 @@ func TestDraws(t *testing.T) {
 	d := newDriver(t, c, 110, 30)
 	d.settle()
 	want := fillOf(t, filler, two, c.Given)
-	d.shows("seed 3", "✓ draws", fmt.Sprintf("40 independent draws, %d different fills", want.Stats.DistinctFills),
+	d.shows("seed 3", "✓ draws",
+		fmt.Sprintf("40 independent draws from the model, %d different fills", want.Stats.DistinctFills),
 		fmt.Sprintf("%11s  %5d ", infill.Percent(*want.Fills[0].Probability), want.Fills[0].Count))
 	d.keys("s")
 	if !slices.IsSortedFunc(d.model.fills.listed, func(a, b infill.Fill) int { return b.Count - a.Count }) {
@@ -286,8 +285,8 @@ func TestChains(t *testing.T) {
 				t.Fatalf("(-want +got):\n%s", diff)
 			}
 			f := want.Fills[0]
-			d.shows(fmt.Sprintf("%.2f  %14s", f.LogLikelihood, share(&f, true)),
-				fmt.Sprintf("%s: %d distinct fills in %d draws", sampler, want.Stats.DistinctFills, want.Stats.Draws))
+			d.shows(fmt.Sprintf("%.2f  %14s", f.LogLikelihood, f.SharePercent(true)),
+				want.Found(), fmt.Sprintf("; %d distinct", want.Stats.DistinctFills))
 			// The shares of words are counted again from the steps themselves.
 			d.send(sizeOf(110, 40))
 			d.keys("2")

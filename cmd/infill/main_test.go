@@ -36,7 +36,7 @@ func (p prepared) Run() int {
 	if err := os.Setenv(models.DefaultVariable, models.BuiltInName); err != nil {
 		panic(err)
 	}
-	if _, err := lm.EnsureLibrary(context.Background(), "cpu", lm.FetchLines{Out: os.Stderr}); err != nil {
+	if _, err := lm.EnsureLibrary(context.Background(), "cpu", nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

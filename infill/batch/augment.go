@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"infill/infill"
+	"infill/internal/lines"
 	"infill/internal/object"
 	"infill/internal/option"
 	"infill/tokenize"
@@ -53,6 +54,7 @@ type Augment struct {
 
 	found   sync.Map          // the texts of Protect that occur in some record
 	renamed map[string]string // the name in the output of each column of the input
+	names   []string          // all of these
 }
 
 var _ work = (*Augment)(nil)
@@ -66,7 +68,7 @@ func (a *Augment) options([]string) ([]string, error) { return nil, nil }
 
 // layout puts the columns of a variant after those of the input. The variant's
 // text takes the place of the text.
-func (a *Augment) layout(input []string, _ Form) layout {
+func (a *Augment) layout(input []string, _ Form) Layout {
 	a.renamed, _ = renames(input, a.Key, func(name string) bool { return slices.Contains(variantKeys, name) })
 	own := []string{a.renamed[a.Key]}
 	if own[0] == "" { // no record has the text
@@ -78,8 +80,8 @@ func (a *Augment) layout(input []string, _ Form) layout {
 	for _, name := range input {
 		names = append(names, a.renamed[name])
 	}
-	own = append(own, variantKeys...)
-	return layout{Own: own, After: append(names, variantKeys...)}
+	a.names = names
+	return Layout{Own: append(own, variantKeys...), Copied: names, After: slices.Concat(names, variantKeys)}
 }
 
 func (a *Augment) warnings() (list []string) {
@@ -151,7 +153,7 @@ var variantKeys = object.Keys[variant]()
 
 // do returns a row for each variant: the record's columns with the text
 // replaced, and then the columns of variant.
-func (a *Augment) do(ctx context.Context, r Record, form Form) (made rows, err error) {
+func (a *Augment) do(ctx context.Context, r Record, form Form) (made Rows, err error) {
 	variants, err := a.vary(ctx, r)
 	if err != nil {
 		return made, err
@@ -170,7 +172,7 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (made rows, err e
 	}
 	for _, v := range variants {
 		if form == formText {
-			made.Lines = append(made.Lines, json.RawMessage(object.Quote(OneLine(v.text))))
+			made.Lines = append(made.Lines, json.RawMessage(object.Quote(lines.One(v.text))))
 			continue
 		}
 		added, err := object.Of(v)
@@ -182,14 +184,14 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (made rows, err e
 			for _, field := range added {
 				cells = append(cells, object.Plain(field.Value))
 			}
-			made.Cells = append(made.Cells, cells)
+			made.addCells(cells)
 			continue
 		}
 		copied[at].Value = object.Quote(v.text)
 		made.Lines = append(made.Lines, slices.Concat(copied, added).Append(nil))
 	}
 	if form.table() {
-		made.Copied = copied.Append(nil)
+		made.Copied = cellsUnder(a.names, copied)
 	}
 	return made, nil
 }

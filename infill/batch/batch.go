@@ -14,14 +14,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -37,15 +35,12 @@ type Job struct {
 	Input  File
 	Output File
 	Work   work
-	// Threads is the number of threads of a model call. The last digits of the
-	// results depend on it.
-	Threads int
 	// Shard is the part that Run does. The zero Shard means the whole run, and
 	// Run then writes the output too.
 	Shard     Shard
 	Resume    bool `option:"resume" help:"go on with a run that was not finished"`
 	Overwrite bool `option:"overwrite" help:"start again, and remove the old output and its parts"`
-	InFlight  int  `option:"jobs" help:"lines to fill at the same time, which share the model's calls"` // 0 means 1
+	InFlight  int  `option:"jobs" help:"lines to fill at the same time, which share the model's calls; 0 is 128 a core, at most 1024"` // here 0 means 1
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 	// Note, if not nil, is called with lines about the input before its first
@@ -65,7 +60,7 @@ type work interface {
 	column() string
 	// layout returns the columns of an output table. It is called before do,
 	// with the names of the input's columns in the order first seen.
-	layout(input []string, form Form) layout
+	layout(input []string, form Form) Layout
 	// options returns those columns of the input that do reads as options, or an
 	// *infill.OptionError for a setting that names a column which is not there.
 	options(input []string) ([]string, error)
@@ -74,38 +69,8 @@ type work interface {
 	warnings() []string
 	// do returns the lines of output for a record. A *RejectError rejects the
 	// record; any other error ends the run.
-	do(ctx context.Context, r Record, form Form) (rows, error)
+	do(ctx context.Context, r Record, form Form) (Rows, error)
 }
-
-// layout holds the columns of an output table.
-type layout struct {
-	// Own are the columns that a run adds, in the order of rows.Cells.
-	Own []string `json:"own"`
-	// Before and After are the columns left and right of those of the blanks:
-	// Own and the columns of the input.
-	Before []string `json:"before"`
-	After  []string `json:"after"`
-	// Method is the method of fills where no record has another. "" says that
-	// all of Own are wanted, else those of the methods that the run used.
-	Method string `json:"method,omitempty"`
-}
-
-// rows holds the lines of output for a record: Lines for JSON lines and plain
-// text, the other fields for a table.
-type rows struct {
-	Lines  []json.RawMessage `json:"rows,omitempty"`   // objects, or strings for plain text
-	Cells  [][]string        `json:"cells,omitempty"`  // [rows][layout.Own]
-	Blanks [][]string        `json:"blanks,omitempty"` // the words of the blanks, [rows][blanks]
-	// Entropies are those of the blanks, which are the same in all rows, [blanks].
-	Entropies []string `json:"entropies,omitempty"`
-	Method    string   `json:"method,omitempty"` // as layout.Method
-	// Copied are the columns of the input, which are the same in all rows.
-	Copied json.RawMessage `json:"copied,omitempty"`
-	// Missing is the number of rows that were wanted and could not be made.
-	Missing int `json:"missing,omitempty"`
-}
-
-func (r *rows) lines() int { return len(r.Lines) + len(r.Cells) }
 
 // Progress says how many records of a run, or of its part, are finished.
 type Progress struct {
@@ -205,7 +170,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	maps.Copy(now.Settings, map[string]string{"form": string(out.Form), "input": input.sum, "column": j.Work.column(),
-		"options": strings.Join(options, ","), "threads": strconv.Itoa(j.Threads)})
+		"options": strings.Join(options, ",")})
 	whole := j.Shard.Count == 0
 	if done {
 		s := &Summary{Output: out.Path, Done: true, Rejected: made.Rejected}
@@ -272,11 +237,11 @@ func merge(ctx context.Context, output string) (*Summary, error) {
 	if count == 0 {
 		return done, nil
 	}
-	settings, err := settingsOf(pathOf(output, Shard{1, count}))
+	first, err := readHead(pathOf(output, Shard{1, count}))
 	if err != nil {
 		return nil, err
 	}
-	if made == nil || !maps.Equal(made.Settings, settings) {
+	if made == nil || !maps.Equal(made.Settings, first.Settings) {
 		return nil, exists("%s is there already, and %s is of another run: remove one of them", output,
 			folderOf(output))
 	}
@@ -359,11 +324,11 @@ func unlikeOthers(output string, now *head) error {
 		if i+1 == now.Part.Index {
 			continue
 		}
-		there, err := settingsOf(path)
+		there, err := readHead(path)
 		if err != nil {
 			continue // it is not there, or its process is just beginning
 		}
-		err = journal.CheckUnchanged(path, there, now.Settings)
+		err = journal.CheckUnchanged(path, there.Settings, now.Settings)
 		if err != nil {
 			return err
 		}
@@ -423,7 +388,8 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 		return r, err
 	}, func(ctx context.Context, r Record) (*entry, error) { return j.do(ctx, r, p.head.form()) },
 		func(e *entry) error {
-			if err := lines.Append(e); err != nil {
+			err := lines.Write(e.line)
+			if err != nil {
 				return err
 			}
 			p.take(e)
@@ -449,18 +415,21 @@ func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 	err := r.Err
 	if err == nil && !r.Blank {
 		own, done := infill.Unwanted(ctx)
-		e.rows, err = j.Work.do(own, r, form)
+		e.Rows, err = j.Work.do(own, r, form)
 		done()
 	}
 	var wrong *RejectError
 	if errors.As(err, &wrong) {
 		e.Error = wrong.Error()
 		e.Option = wrong.option
-		e.rows = rows{}
+		e.Rows = Rows{}
 		err = nil
 	}
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("line %d: %w", e.Line, err)
+	}
+	if err == nil {
+		e.line, err = e.encode()
 	}
 	return e, err
 }

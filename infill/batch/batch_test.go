@@ -33,6 +33,7 @@ import (
 type shout struct {
 	set   map[string]string
 	pause time.Duration // at most, of each record
+	names []string      // of the input's columns in the output
 }
 
 var _ work = (*shout)(nil)
@@ -47,19 +48,20 @@ func (w *shout) column() string                     { return "text" }
 func (w *shout) options([]string) ([]string, error) { return nil, nil }
 func (w *shout) warnings() []string                 { return nil }
 
-func (w *shout) layout(input []string, _ Form) layout {
+func (w *shout) layout(input []string, _ Form) Layout {
 	var names []string
 	renamed, _ := renames(input, "text", shouted)
 	for _, name := range input {
 		names = append(names, renamed[name])
 	}
 	own := []string{"n", "rank", "loud", "tall"}
-	return layout{Own: own, After: append(names, own...)}
+	w.names = names
+	return Layout{Own: own, Copied: names, After: slices.Concat(names, own)}
 }
 
 func shouted(name string) bool { return name == "loud" || name == "rank" }
 
-func (w *shout) do(ctx context.Context, r Record, form Form) (made rows, err error) {
+func (w *shout) do(ctx context.Context, r Record, form Form) (made Rows, err error) {
 	text, err := textOf(r.Object, "text")
 	if err != nil {
 		return made, err
@@ -75,12 +77,12 @@ func (w *shout) do(ctx context.Context, r Record, form Form) (made rows, err err
 		}
 	}
 	if form == formText {
-		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(OneLine(strings.ToUpper(text))))}
+		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(lines.One(strings.ToUpper(text))))}
 		return made, nil
 	}
 	copied, _ := object.Beside(r.Object, "text", shouted)
 	if form.table() {
-		made.Copied = copied.Append(nil)
+		made.Copied = cellsUnder(w.names, copied)
 	}
 	for i, end := range []string{"", "!"} {
 		own := object.Object{{Key: "n", Value: object.Value(strconv.FormatInt(r.Number, 10))},
@@ -92,7 +94,7 @@ func (w *shout) do(ctx context.Context, r Record, form Form) (made rows, err err
 			for _, field := range own {
 				cells = append(cells, object.Plain(field.Value))
 			}
-			made.Cells = append(made.Cells, cells)
+			made.addCells(cells)
 			continue
 		}
 		made.Lines = append(made.Lines, slices.Concat(copied, own).Append(nil))

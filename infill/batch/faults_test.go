@@ -16,7 +16,6 @@ import (
 	"infill/infill"
 	"infill/internal/modelstest"
 	"infill/lm/lmtest"
-	"infill/tokenize"
 )
 
 var errFault = errors.New("the model is out of memory")
@@ -27,7 +26,7 @@ var errFault = errors.New("the model is out of memory")
 func newFake(t testing.TB, failAt int) (f *infill.Filler, calls *int) {
 	t.Helper()
 	words := strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] the cat dog sat ran on under mat rug old")
-	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(words)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"infill/infill"
+	"infill/internal/lines"
 	"infill/internal/object"
 )
 
@@ -24,7 +25,9 @@ type Fill struct {
 	// Keep lists columns that have the name of an option but are not read as the option.
 	Keep []string
 
-	renamed  map[string]string // the name in the output of each column of the input
+	seen     []string          // the columns of the input
+	names    []string          // in the output, of seen without the template
+	renamed  map[string]string // the name in the output of each of seen
 	template string            // the name in the output of the column with the template
 
 	lock   sync.Mutex
@@ -88,23 +91,55 @@ func (f *Fill) copied() []string {
 	return slices.Concat(f.Keep, []string{"id", "rank"})
 }
 
-// layout puts the columns of a result before those of the input. The template
-// keeps the name of its column.
-func (f *Fill) layout(input []string, form Form) layout {
+// layout puts the columns of a result before those of the input.
+func (f *Fill) layout(input []string, form Form) Layout {
+	f.seen = input
+	f.rename(form)
+	return f.Layout(f.names)
+}
+
+// Layout returns the columns of a table of results, given those of the user.
+func (f *Fill) Layout(copied []string) Layout {
+	own := slices.Clone(resultColumns)
+	own[slices.Index(own, "template")] = f.template
+	return Layout{Own: own, Copied: copied, Before: own[:beforeBlanks],
+		After: slices.Concat(own[beforeBlanks:], copied), Method: f.method()}
+}
+
+// rename gives each column of the input a name in the output, so that the names of
+// results stay theirs. The template keeps the name of its column.
+func (f *Fill) rename(form Form) {
 	taken := inResult
 	if form.table() {
 		taken = inTable
 	}
-	var copied []string
-	others := slices.DeleteFunc(slices.Clone(input), func(name string) bool { return name == f.Key })
+	others := slices.DeleteFunc(slices.Clone(f.seen), func(name string) bool { return name == f.Key })
 	f.renamed, f.template = renames(others, f.Key, taken)
+	f.names = nil
 	for _, name := range others {
-		copied = append(copied, f.renamed[name])
+		f.names = append(f.names, f.renamed[name])
 	}
-	own := resultColumns()
-	own[slices.Index(own, "template")] = f.template
-	return layout{Own: own, Before: own[:beforeBlanks], After: slices.Concat(own[beforeBlanks:], copied),
-		Method: f.method()}
+}
+
+// Copied returns the columns of a record that stay beside its result, with their names in
+// the output. It is for records that come one by one, without a Job.
+func (f *Fill) Copied(fields object.Object, form Form) object.Object {
+	for _, field := range fields {
+		if !slices.Contains(f.seen, field.Key) {
+			f.seen = append(f.seen, field.Key)
+		}
+	}
+	f.rename(form)
+	return f.copy(fields)
+}
+
+func (f *Fill) copy(fields object.Object) (copied object.Object) {
+	for _, field := range fields {
+		if field.Key != f.Key {
+			copied = append(copied, object.Field{Key: f.renamed[field.Key], Value: field.Value})
+		}
+	}
+	return copied
 }
 
 // method returns the name of the method of fills where the record has no options of its
@@ -162,54 +197,92 @@ func settings(ctx context.Context, f *infill.Filler, r infill.Request) (map[stri
 
 // do fills the template of a record. It returns one JSON object, a line of a
 // table for each fill, or the best fill as plain text.
-func (f *Fill) do(ctx context.Context, r Record, form Form) (made rows, err error) {
+func (f *Fill) do(ctx context.Context, r Record, form Form) (made Rows, err error) {
 	f.part(r)
 	result, err := f.fill(ctx, r.Object)
 	if err != nil {
 		return made, err
 	}
+	return f.rows(r.Object, result, form)
+}
+
+// rows returns the rows of a record with its result.
+func (f *Fill) rows(fields object.Object, result *infill.Result, form Form) (made Rows, err error) {
 	if form == formText {
 		best := ""
 		if len(result.Fills) > 0 {
 			best = result.Fills[0].Text
 		}
-		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(OneLine(best)))}
+		made.Lines = []json.RawMessage{json.RawMessage(object.Quote(lines.One(best)))}
 		return made, nil
 	}
-	var copied object.Object
-	for _, field := range r.Object {
-		if field.Key != f.Key {
-			copied = append(copied, object.Field{Key: f.renamed[field.Key], Value: field.Value})
-		}
-	}
+	copied := f.copy(fields)
 	if form.table() {
-		made.Method = result.Method
-		made.Copied = copied.Append(nil)
-		made.Entropies = entropies(result)
-		made.Cells, made.Blanks, err = cellsOf(result)
+		made, err = f.Rows(result)
+		made.Copied = cellsUnder(f.names, copied)
 		return made, err
 	}
-	row, err := rowOf(result)
-	row = append(row.Rename("template", f.template), copied.Without("id")...)
+	line, err := f.Object(result, copied, "model", "signature", "seconds")
+	made.Lines = []json.RawMessage{line}
+	return made, err
+}
+
+// Object returns a result as a JSON object: the user's id first, and his other columns
+// last. It leaves out keys of the result and of its stats.
+func (f *Fill) Object(result *infill.Result, copied object.Object, without ...string) (json.RawMessage, error) {
+	encoded, err := object.Encode(result)
+	if err != nil {
+		return nil, err
+	}
+	row := encoded.Object().Without(without...).Rename("template", f.template)
+	for i, field := range row {
+		if field.Key == "stats" {
+			row[i].Value = field.Value.Object().Without(without...).Append(nil)
+		}
+	}
 	id := copied.Get("id")
-	if id != nil { // the id comes first, as in the answer to a request
+	if id != nil { // as in the answer to a request
 		row = append(object.Object{{Key: "id", Value: id}}, row...)
 	}
-	made.Lines = []json.RawMessage{row.Append(nil)}
-	return made, err
+	return append(row, copied.Without("id")...).Append(nil), nil
+}
+
+// Rows returns the cells of a result: a line for each fill.
+func (f *Fill) Rows(result *infill.Result) (made Rows, err error) {
+	encoded, err := object.Encode(result)
+	if err != nil {
+		return made, err
+	}
+	made.Method = result.Method
+	made.Entropies = entropies(result)
+	common := make([]string, len(resultColumns))
+	set := func(cells []string, of object.Object) {
+		for _, field := range of {
+			i := slices.Index(resultColumns, field.Key)
+			if i >= 0 && string(field.Value) != "[]" {
+				cells[i] = object.Plain(field.Value)
+			}
+		}
+	}
+	row := encoded.Object()
+	set(common, row)
+	for i, fill := range row.Get("fills").List() {
+		words := result.Fills[i].Values
+		made.Blanks = len(words)
+		cells := append(slices.Clone(common), words...)
+		set(cells, fill.Object())
+		made.addCells(cells)
+	}
+	return made, nil
 }
 
 // fill fills the template of a record, with the record's own options.
 func (f *Fill) fill(ctx context.Context, fields object.Object) (*infill.Result, error) {
-	record, err := infill.ReadRecord(fields, f.Key, f.copied()...)
+	request, err := f.Request(fields)
 	var option *infill.OptionError
-	if errors.As(err, &option) {
-		return nil, f.rejected(fields, err)
-	}
-	if err != nil {
+	if err != nil && !errors.As(err, &option) {
 		return nil, reject("%w, or name the column", err)
 	}
-	request, err := record.Request(f.Given)
 	if err != nil {
 		return nil, f.rejected(fields, err)
 	}
@@ -222,6 +295,16 @@ func (f *Fill) fill(ctx context.Context, fields object.Object) (*infill.Result, 
 		return nil, f.rejected(fields, err)
 	}
 	return result, nil
+}
+
+// Request returns the request of a record, with the record's own options. An error of an
+// option is an *infill.OptionError; any other says that there is no template.
+func (f *Fill) Request(fields object.Object) (infill.Request, error) {
+	record, err := infill.ReadRecord(fields, f.Key, f.copied()...)
+	if err != nil {
+		return infill.Request{}, err
+	}
+	return record.Request(f.Given)
 }
 
 // rejected is rejectedRecord, and tells how to copy the column of an option that
@@ -254,25 +337,6 @@ func rejectedRecord(err error) error {
 	return &RejectError{error: line}
 }
 
-// OneLine replaces each line break in a text by a space.
-func OneLine(text string) string { return lineBreaks.Replace(text) }
-
-var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
-
-// rowOf returns a result without its seconds, and without model and signature,
-// which the run prints once.
-func rowOf(result *infill.Result) (object.Object, error) {
-	row, err := object.Of(result)
-	for i, field := range row {
-		if field.Key == "stats" && err == nil {
-			var stats object.Object
-			stats, err = object.Parse(field.Value)
-			row[i].Value = stats.Without("seconds").Append(nil)
-		}
-	}
-	return row.Without("model", "signature"), err
-}
-
 var (
 	resultKeys = object.Keys[infill.Result]()
 	fillKeys   = object.Keys[infill.Fill]()
@@ -297,9 +361,9 @@ func inTable(name string) bool {
 // rank and text.
 const beforeBlanks = 2
 
-// resultColumns returns the columns of a table of results, without those of the
+// resultColumns are the columns of a table of results, without those of the
 // blanks: those of a fill, and those that are the same for all fills.
-func resultColumns() (names []string) {
+var resultColumns = func() (names []string) {
 	for _, key := range fillKeys {
 		if key != "token_ids" && !slices.Contains(leftOut, key) {
 			names = append(names, key)
@@ -308,44 +372,7 @@ func resultColumns() (names []string) {
 	names = append(names, "token_ids")
 	return append(names, slices.DeleteFunc(slices.Clone(resultKeys),
 		func(key string) bool { return slices.Contains(leftOut, key) })...)
-}
-
-// Columns returns the columns of a table of results by these methods, whose
-// templates have that many blanks at most.
-func Columns(blanks int, methods ...string) (names []string) {
-	own := resultColumns()
-	l := layout{Own: own, Before: own[:beforeBlanks], After: own[beforeBlanks:], Method: infill.MethodSearch}
-	return l.columns(shape{blanks: blanks, methods: methods})
-}
-
-// cellsOf returns the cells of each fill, [fills][resultColumns], and the words
-// of its blanks, [fills][blanks].
-func cellsOf(result *infill.Result) (cells, blanks [][]string, err error) {
-	common, err := rowOf(result)
-	if err != nil {
-		return nil, nil, err
-	}
-	names := resultColumns()
-	for _, fill := range result.Fills {
-		fields, err := object.Of(fill)
-		if err != nil {
-			return nil, nil, err
-		}
-		line := make([]string, len(names))
-		for i, name := range names {
-			value := fields.Get(name)
-			if value == nil {
-				value = common.Get(name)
-			}
-			if value != nil && string(value) != "[]" {
-				line[i] = object.Plain(value)
-			}
-		}
-		cells = append(cells, line)
-		blanks = append(blanks, fill.Values)
-	}
-	return cells, blanks, nil
-}
+}()
 
 // entropies returns the cells of Result.Entropy.
 func entropies(result *infill.Result) []string {
@@ -356,27 +383,4 @@ func entropies(result *infill.Result) []string {
 		}
 	}
 	return cells
-}
-
-// Table returns a line for each fill of a result, with the columns of Columns.
-func Table(result *infill.Result) (lines []object.Object, err error) {
-	cells, blanks, err := cellsOf(result)
-	if err != nil {
-		return nil, err
-	}
-	names := resultColumns()
-	for n, words := range blanks {
-		var line object.Object
-		for i, name := range names {
-			line = append(line, object.Field{Key: name, Value: object.Quote(cells[n][i])})
-		}
-		for i, word := range words {
-			line = append(line, object.Field{Key: blankName(i), Value: object.Quote(word)})
-		}
-		for i, bits := range entropies(result) {
-			line = append(line, object.Field{Key: entropyName(i), Value: object.Quote(bits)})
-		}
-		lines = append(lines, line)
-	}
-	return lines, nil
 }

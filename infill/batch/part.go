@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -140,14 +141,14 @@ func removeParts(output string) error {
 
 // partFormat is the version of the lines of a part. Those of infill 0.2 have
 // none, and probabilities that were the mean of two orders.
-const partFormat = 4
+const partFormat = 5
 
 // head is the first line of a part. It holds the settings of the run.
 type head struct {
 	Format  int    `json:"format"`
 	Part    Shard  `json:"part"`
 	Records int64  `json:"records"` // number of records in the whole input
-	Layout  layout `json:"layout"`
+	Layout  Layout `json:"layout"`
 	// Mode holds the permissions of the file that the output replaces; 0 if the
 	// output replaces no file.
 	Mode fs.FileMode `json:"mode,omitempty"`
@@ -177,7 +178,54 @@ type entry struct {
 	Error  string `json:"error,omitempty"`  // why the record was rejected, or ""
 	Option string `json:"option,omitempty"` // as RejectError.option
 	Blank  bool   `json:"blank,omitempty"`
-	rows
+	Rows
+
+	line []byte // as encode returns it
+}
+
+// lineKey stands before the lines of output in an entry, the last of its keys. A quote
+// inside a string has a backslash before it, so that no text of a user looks like it.
+const lineKey = `,"rows":[`
+
+// rowSeparator stands between them: no line has a tab, since JSON escapes it.
+const rowSeparator = ",\t"
+
+// encode returns the entry as a line of a part. The lines of output stand in it byte by
+// byte, so that join copies them.
+func (e *entry) encode() ([]byte, error) {
+	head := *e
+	head.Lines = nil
+	line, err := object.Encode(head)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.Lines) > 0 {
+		line = append(line[:len(line)-1], lineKey...)
+		for i, row := range e.Lines {
+			if i > 0 {
+				line = append(line, rowSeparator...)
+			}
+			line = append(line, row...)
+		}
+		line = append(line, "]}"...)
+	}
+	return append(line, '\n'), nil
+}
+
+// decode reads what encode has written.
+func (e *entry) decode(line []byte) error {
+	if !json.Valid(line) {
+		return errors.New("not JSON")
+	}
+	head, lines, some := bytes.Cut(line, []byte(lineKey))
+	if some {
+		lines = bytes.TrimSuffix(bytes.TrimSpace(lines), []byte("]}"))
+		for row := range bytes.SplitSeq(lines, []byte(rowSeparator)) {
+			e.Lines = append(e.Lines, row)
+		}
+		head = append(slices.Clip(head), '}')
+	}
+	return json.Unmarshal(head, e)
 }
 
 // part holds the head of a part, and counts of the lines read so far.
@@ -207,7 +255,7 @@ func (p *part) read(line []byte) (*entry, error) {
 		return nil, nil
 	}
 	e := new(entry)
-	if err := json.Unmarshal(line, e); err != nil || e.Line == 0 || p.finished() {
+	if err := e.decode(line); err != nil || e.Line == 0 || p.finished() {
 		return nil, fmt.Errorf("line %d is no line of a run", p.records+2)
 	}
 	p.take(e)
@@ -218,7 +266,7 @@ func (p *part) read(line []byte) (*entry, error) {
 func (p *part) take(e *entry) {
 	p.records++
 	p.sum.Records++
-	p.sum.Lines += int64(e.lines())
+	p.sum.Lines += int64(len(e.Lines))
 	p.sum.Missing += int64(e.Missing)
 	if e.Option != "" && !slices.Contains(p.sum.Options, e.Option) {
 		p.sum.Options = append(p.sum.Options, e.Option)
@@ -232,8 +280,9 @@ func (p *part) take(e *entry) {
 
 // eachEntry calls do with each record of a run, part by part. It returns an
 // error if a part is missing, unfinished, or from a run with other settings.
-func eachEntry(output string, count int, do func(h *head, e *entry) error) (first *head, s *Summary, err error) {
-	s = &Summary{Output: output}
+func eachEntry(output string, count int, do func(e *entry) error) (*Summary, error) {
+	s := &Summary{Output: output}
+	var first *head
 	var missing []string
 	for i := range count {
 		p := part{sum: s}
@@ -247,20 +296,20 @@ func eachEntry(output string, count int, do func(h *head, e *entry) error) (firs
 				first = cmp.Or(first, p.head)
 				return journal.CheckUnchanged(folderOf(output), first.Settings, p.head.Settings)
 			}
-			return do(p.head, e)
+			return do(e)
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, err
+			return nil, err
 		}
 		if !p.finished() {
 			missing = append(missing, Shard{i + 1, count}.String())
 		}
 	}
 	if missing != nil {
-		return nil, nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", len(missing), count,
+		return nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", len(missing), count,
 			strings.Join(missing, ", "))
 	}
-	return first, s, nil
+	return s, nil
 }
 
 // join writes the output of a run whose parts are all finished. It keeps the
@@ -281,19 +330,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	var h *head
-	var s *Summary
-	var used shape
-	err = create(rejects, File{}, func(w io.Writer) error {
-		h, s, err = eachEntry(output, count, func(_ *head, e *entry) error {
-			used.see(&e.rows)
-			if e.Error == "" {
-				return ctx.Err()
-			}
-			return object.WriteLine(w, rejected{e.Line, e.Error})
-		})
-		return err
-	})
+	h, err := headOf(output, count)
 	if err != nil {
 		return nil, err
 	}
@@ -301,21 +338,33 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	if err != nil {
 		return nil, err
 	}
-	to := writer{form: out.Form}
-	if out.Form.table() {
-		to.columns = h.Layout.columns(used)
-		to.own = h.Layout.Own
-		to.blanks = used.blanks
-	}
-	err = create(made, out, func(w io.Writer) error {
-		err := to.head(w)
-		if err != nil {
-			return err
-		}
-		_, _, err = eachEntry(output, count, func(_ *head, e *entry) error {
-			return cmp.Or(to.write(w, &e.rows), ctx.Err())
+	var used shape
+	if out.Form.table() { // the first line names all columns
+		_, err = eachEntry(output, count, func(e *entry) error {
+			used.see(&e.Rows)
+			return ctx.Err()
 		})
-		return err
+		if err != nil {
+			return nil, err
+		}
+	}
+	var s *Summary
+	err = create(rejects, File{}, func(wrong io.Writer) error {
+		return create(made, out, func(right io.Writer) error {
+			to := newWriter(right, out.Form, h.Layout, used)
+			err := to.head()
+			if err != nil {
+				return err
+			}
+			s, err = eachEntry(output, count, func(e *entry) error {
+				err := to.write(&e.Rows)
+				if err == nil && e.Error != "" {
+					err = object.WriteLine(wrong, rejected{e.Line, e.Error})
+				}
+				return cmp.Or(err, ctx.Err())
+			})
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -358,10 +407,23 @@ func publish(output, made, rejects string, h *head, s *Summary) error {
 	return os.Rename(made, output)
 }
 
-// settingsOf returns the settings of the part at path.
-func settingsOf(path string) (settings map[string]string, err error) {
+// headOf returns the head of the first part that has one. If none has, the error says
+// which parts are not finished.
+func headOf(output string, count int) (*head, error) {
+	for i := range count {
+		h, err := readHead(pathOf(output, Shard{i + 1, count}))
+		if err == nil {
+			return h, nil
+		}
+	}
+	_, err := eachEntry(output, count, func(*entry) error { return nil })
+	return nil, err
+}
+
+// readHead returns the head of the part at path.
+func readHead(path string) (*head, error) {
 	p := part{sum: new(Summary)}
-	err = journal.Follow(path, 0, func(line []byte) error {
+	err := journal.Follow(path, 0, func(line []byte) error {
 		_, err := p.read(line)
 		if err != nil {
 			return err
@@ -371,7 +433,7 @@ func settingsOf(path string) (settings map[string]string, err error) {
 	if p.head == nil {
 		return nil, cmp.Or(err, fmt.Errorf("%s is empty", path))
 	}
-	return p.head.Settings, nil
+	return p.head, nil
 }
 
 // create makes a new file at path instead of what is there. write writes
@@ -388,7 +450,11 @@ func create(path string, f File, write func(io.Writer) error) error {
 	}
 	buffer := bufio.NewWriterSize(file, bufferSize)
 	packed := f.pack(buffer)
-	return errors.Join(write(packed), packed.Close(), buffer.Flush(), file.Sync(), file.Close())
+	err = errors.Join(write(packed), packed.Close(), buffer.Flush(), file.Sync(), file.Close())
+	if err != nil {
+		err = errors.Join(err, removeAny(path))
+	}
+	return err
 }
 
 // rejected is a line of the file of rejected records.

@@ -428,9 +428,13 @@ func TestOpen(t *testing.T) {
 		}
 		file.Close()
 	}
-	for name, want := range map[string]string{"none.txt": "no such file", "b.gz": "the file is no gzip"} {
-		if name == "b.gz" {
+	for name, want := range map[string]string{"none.txt": "no such file", "b.gz": "the file is no gzip",
+		"c.csv": "the file is packed by gzip, and its name does not say so: let it end in .gz"} {
+		switch name {
+		case "b.gz":
 			put(t, dir, name, "text")
+		case "c.csv":
+			put(t, dir, name, packed(t, "c.csv.gz", "text\na\n"))
 		}
 		file, err := Open(filepath.Join(dir, name))
 		if file != nil || err == nil || !strings.Contains(err.Error(), want) {
@@ -450,28 +454,58 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := Table(result)
-	if err != nil || len(lines) != 2 {
+	work := &Fill{Key: "template"}
+	sheet, err := NewSheet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := work.Rows(result)
+	copied := work.Copied(object.Object{{Key: "rank", Value: object.Value("7")}}, formCSV)
+	err = errors.Join(err, sheet.Add(made, copied))
+	var b strings.Builder
+	err = errors.Join(err, sheet.Write(&b, work.Layout))
+	lines, wrong := csv.NewReader(strings.NewReader(b.String())).ReadAll()
+	if err != nil || wrong != nil || len(lines) != 3 {
 		t.Fatalf("%v, error %v", lines, err)
 	}
-	for i, line := range lines {
+	for i, line := range lines[1:] {
 		fill := result.Fills[i]
+		cells := map[string]string{}
+		for j, name := range lines[0] {
+			cells[name] = line[j]
+		}
 		for key, want := range map[string]string{"text": fill.Text, "blank_1": fill.Values[0],
-			"blank_2": fill.Values[1], "template": "the [MASK] [MASK]"} {
-			if got := object.Plain(line.Get(key)); got != want {
+			"blank_2": fill.Values[1], "template": "the [MASK] [MASK]", "input_rank": "7"} {
+			if got := cells[key]; got != want {
 				t.Errorf("%s of %d: %q, want %q", key, i, got, want)
 			}
 		}
 		for _, key := range []string{"entropy_1", "entropy_2"} {
-			if object.Plain(line.Get(key)) == "" {
+			if cells[key] == "" {
 				t.Errorf("line %d has no %s", i, key)
 			}
 		}
 	}
 	result.Fills[0].LogLikelihood = math.NaN()
-	lines, err = Table(result)
-	if err == nil || lines != nil {
-		t.Errorf("NaN: %v", lines)
+	made, err = work.Rows(result)
+	if err == nil || made.Lines != nil {
+		t.Errorf("NaN: %v", made)
+	}
+}
+
+// TestMode: a new output has the mode of any new file.
+func TestMode(t *testing.T) {
+	dir := t.TempDir()
+	in := put(t, dir, "in.txt", "a text\n")
+	out := filepath.Join(dir, "out.txt")
+	_, err := Run(t.Context(), Job{Input: File{Path: in}, Output: File{Path: out}, Work: &shout{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.Stat(out)
+	want, wrong := os.Stat(in)
+	if err != nil || wrong != nil || got.Mode() != want.Mode() {
+		t.Errorf("%v, want %v (%v, %v)", got.Mode(), want.Mode(), err, wrong)
 	}
 }
 
@@ -492,8 +526,8 @@ func TestDamagedRun(t *testing.T) {
 			"line 1 is no line of a run of this version of infill"},
 		"another form": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"form":"csv"`, `"form":"pdf"`,
 			false, "its name does not tell the form of the output"},
-		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":{`,
-			`"copied":[],"x":{`, false, "the line is not a JSON object"},
+		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":[`,
+			`"copied":{},"x":[`, false, "is no line of a run"},
 		"a receipt that is a folder": {receiptOf, "", "", false, "out.csv.run.json"},
 	} {
 		t.Run(name, func(t *testing.T) {

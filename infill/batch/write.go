@@ -1,11 +1,14 @@
 package batch
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,8 +16,62 @@ import (
 	"infill/internal/object"
 )
 
-// This file has the one writer of tables: which columns there are, and in which
-// order.
+// This file has the one writer of tables: which columns there are, in which
+// order, and how a line of them is written.
+
+// Layout holds the columns of an output table.
+type Layout struct {
+	// Own are the columns that a run adds, in the order of Rows.Cells.
+	Own []string `json:"own"`
+	// Copied are the columns of the input, in the order of Rows.Copied. Of one name, Own
+	// comes first.
+	Copied []string `json:"copied,omitempty"`
+	// Before and After are the columns left and right of those of the blanks: Own and
+	// Copied.
+	Before []string `json:"before"`
+	After  []string `json:"after"`
+	// Method is the method of fills where no record has another. "" says that
+	// all of Own are wanted, else those of the methods that the run used.
+	Method string `json:"method,omitempty"`
+}
+
+// Rows holds the lines of output for a record.
+type Rows struct {
+	// Lines are objects for JSON lines and strings for plain text. For a table they are
+	// lists of cells (strings): those of Layout.Own, and then those of the blanks.
+	Lines []json.RawMessage `json:"rows,omitempty"`
+	// Blanks is the number of blanks. Entropies are the cells of their entropies, which
+	// are the same in all rows, [blanks].
+	Blanks    int      `json:"blanks,omitempty"`
+	Entropies []string `json:"entropies,omitempty"`
+	Method    string   `json:"method,omitempty"` // as Layout.Method
+	// Copied are the cells of the columns of the input, which are the same in all rows,
+	// [Layout.Copied]. Those at its end may be missing.
+	Copied []string `json:"copied,omitempty"`
+	// Missing is the number of rows that were wanted and could not be made.
+	Missing int `json:"missing,omitempty"`
+}
+
+// addCells adds a line of a table.
+func (r *Rows) addCells(cells []string) {
+	line := []byte{'['}
+	for i, cell := range cells {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = append(line, object.Quote(cell)...)
+	}
+	r.Lines = append(r.Lines, append(line, ']'))
+}
+
+// cellsUnder returns the cells of an object under names.
+func cellsUnder(names []string, o object.Object) []string {
+	cells := make([]string, len(names))
+	for i, name := range names {
+		cells[i] = object.Plain(o.Get(name))
+	}
+	return cells
+}
 
 // shape says what the records of a run have in common: the largest number of
 // blanks, and the methods that filled them.
@@ -23,41 +80,63 @@ type shape struct {
 	methods []string
 }
 
-func (s *shape) see(r *rows) {
+func (s *shape) see(r *Rows) {
 	if r.Method != "" && !slices.Contains(s.methods, r.Method) {
 		s.methods = append(s.methods, r.Method)
 	}
-	for _, words := range r.Blanks {
-		s.blanks = max(s.blanks, len(words))
-	}
+	s.blanks = max(s.blanks, r.Blanks)
+}
+
+// column is a column of a table, and where its cell stands in the rows of a record.
+type column struct {
+	name string
+	from func(r *Rows, line []object.Value) string
 }
 
 // columns returns the columns of a table of records with that shape.
-func (l layout) columns(s shape) (names []string) {
+func (l Layout) columns(s shape) (list []column) {
 	if s.methods == nil {
 		s.methods = []string{l.Method}
 	}
-	add := func(list []string) {
-		for _, name := range list {
-			own := slices.Contains(l.Own, name)
-			if !own || l.Method == "" || ofMethods(name, s.methods) {
-				names = append(names, name)
+	own := func(i int) func(*Rows, []object.Value) string {
+		return func(_ *Rows, line []object.Value) string {
+			if i < len(line) {
+				return object.Plain(line[i])
+			}
+			return ""
+		}
+	}
+	shared := func(cells func(*Rows) []string, i int) func(*Rows, []object.Value) string {
+		return func(r *Rows, _ []object.Value) string {
+			if i < len(cells(r)) {
+				return cells(r)[i]
+			}
+			return ""
+		}
+	}
+	add := func(names []string) {
+		for _, name := range names {
+			i := slices.Index(l.Own, name)
+			switch {
+			case i < 0:
+				copied := func(r *Rows) []string { return r.Copied }
+				list = append(list, column{name, shared(copied, slices.Index(l.Copied, name))})
+			case l.Method == "" || ofMethods(name, s.methods):
+				list = append(list, column{name, own(i)})
 			}
 		}
 	}
 	add(l.Before)
 	for i := range s.blanks {
-		names = append(names, blankName(i))
+		list = append(list, column{fmt.Sprintf("blank_%d", i+1), own(len(l.Own) + i)})
 	}
 	for i := range s.blanks {
-		names = append(names, entropyName(i))
+		entropies := func(r *Rows) []string { return r.Entropies }
+		list = append(list, column{fmt.Sprintf("entropy_%d", i+1), shared(entropies, i)})
 	}
 	add(l.After)
-	return names
+	return list
 }
-
-func blankName(i int) string   { return fmt.Sprintf("blank_%d", i+1) }
-func entropyName(i int) string { return fmt.Sprintf("entropy_%d", i+1) }
 
 // ofMethods reports whether a table of fills by these methods has the column.
 func ofMethods(column string, methods []string) bool {
@@ -67,94 +146,171 @@ func ofMethods(column string, methods []string) bool {
 
 // writer writes rows as lines of the output.
 type writer struct {
+	to      io.Writer
 	form    Form
-	columns []string // of a table
-	own     []string // as layout.Own
-	blanks  int      // as shape.blanks
+	columns []column    // of a table
+	cells   []string    // of the line in work
+	table   *cellWriter // nil for another form
+}
+
+// newWriter returns a writer of records that have together the shape used.
+func newWriter(to io.Writer, form Form, l Layout, used shape) *writer {
+	t := &writer{to: to, form: form}
+	if form.table() {
+		t.columns = l.columns(used)
+		t.cells = make([]string, len(t.columns))
+		t.table = newCellWriter(to, form)
+	}
+	return t
 }
 
 // head writes the line above all others, if the form has one.
-func (t *writer) head(w io.Writer) error {
+func (t *writer) head() error {
 	if !t.form.table() {
 		return nil
 	}
-	_, err := w.Write(tableLine(t.form, slices.Clone(t.columns)))
-	return err
+	for i, c := range t.columns {
+		t.cells[i] = c.name
+	}
+	return t.table.write(t.cells)
 }
 
 // write writes the lines of a record.
-func (t *writer) write(w io.Writer, r *rows) error {
-	var b bytes.Buffer
-	switch {
-	case t.form.table():
-		err := t.table(&b, r)
+func (t *writer) write(r *Rows) error {
+	if t.form == formText && len(r.Lines) == 0 {
+		return t.line(nil) // so that output and input have as many lines
+	}
+	for _, line := range r.Lines {
+		var err error
+		switch {
+		case t.form.table():
+			values := object.Value(line).List()
+			for i, c := range t.columns {
+				t.cells[i] = c.from(r, values)
+			}
+			err = t.table.write(t.cells)
+		case t.form == formText:
+			err = t.line([]byte(object.Plain(object.Value(line))))
+		default:
+			err = t.line(line)
+		}
 		if err != nil {
 			return err
 		}
-	case t.form == formText && len(r.Lines) == 0:
-		b.WriteString("\n") // so that output and input have as many lines
-	}
-	for _, line := range r.Lines {
-		if t.form == formText {
-			line = json.RawMessage(object.Plain(object.Value(line)))
-		}
-		b.Write(line)
-		b.WriteByte('\n')
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-func (t *writer) table(b *bytes.Buffer, r *rows) error {
-	if len(r.Cells) == 0 {
-		return nil
-	}
-	copied, err := object.Parse(r.Copied)
-	if err != nil {
-		return err
-	}
-	cell := map[string]string{}
-	for _, field := range copied {
-		cell[field.Key] = object.Plain(field.Value)
-	}
-	for n, cells := range r.Cells {
-		for i, name := range t.own {
-			cell[name] = cells[i]
-		}
-		for i := range t.blanks {
-			cell[blankName(i)] = ""
-			cell[entropyName(i)] = ""
-		}
-		if r.Blanks != nil {
-			for i, word := range r.Blanks[n] {
-				cell[blankName(i)] = word
-			}
-		}
-		for i, bits := range r.Entropies {
-			cell[entropyName(i)] = bits
-		}
-		line := make([]string, len(t.columns))
-		for i, name := range t.columns {
-			line[i] = cell[name]
-		}
-		b.Write(tableLine(t.form, line))
 	}
 	return nil
 }
 
-// tableLine returns a line of a table. It may change cells.
-func tableLine(form Form, cells []string) []byte {
-	var b bytes.Buffer
+func (t *writer) line(line []byte) error {
+	_, err := t.to.Write(append(slices.Clip(line), '\n'))
+	return err
+}
+
+// cellWriter writes lines of cells, each in one write.
+type cellWriter struct {
+	to  io.Writer
+	b   bytes.Buffer
+	csv *csv.Writer // to b; nil for TSV
+}
+
+func newCellWriter(to io.Writer, form Form) *cellWriter {
+	c := &cellWriter{to: to}
 	if form == formCSV {
-		w := csv.NewWriter(&b)
-		w.Write(cells) //nolint:errcheck // a write to a bytes.Buffer cannot fail
-		w.Flush()
-		return b.Bytes()
+		c.csv = csv.NewWriter(&c.b)
 	}
-	for i, cell := range cells {
-		if strings.ContainsAny(cell, "\"\t\r\n") { // readers of other programs take quotes so
-			cells[i] = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+	return c
+}
+
+func (c *cellWriter) write(line []string) error {
+	c.b.Reset()
+	if c.csv != nil {
+		c.csv.Write(line) //nolint:errcheck // a write to a bytes.Buffer cannot fail
+		c.csv.Flush()
+	} else {
+		c.tsv(line)
+	}
+	_, err := c.to.Write(c.b.Bytes())
+	return err
+}
+
+// tsv puts quotes around a cell only if it needs them, as readers of other programs take
+// them.
+func (c *cellWriter) tsv(line []string) {
+	for i, cell := range line {
+		if i > 0 {
+			c.b.WriteByte('\t')
+		}
+		if strings.ContainsAny(cell, "\"\t\r\n") {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
+		c.b.WriteString(cell)
+	}
+	c.b.WriteByte('\n')
+}
+
+// WriteCSV writes lines of cells as CSV.
+func WriteCSV(w io.Writer, rows ...[]string) error {
+	to := newCellWriter(w, formCSV)
+	for _, row := range rows {
+		err := to.write(row)
+		if err != nil {
+			return err
 		}
 	}
-	return []byte(strings.Join(cells, "\t") + "\n")
+	return nil
+}
+
+// Sheet holds the rows of a table in a temporary file until all columns are known.
+type Sheet struct {
+	file   *os.File
+	buffer *bufio.Writer
+	copied []string // the names of all copied columns, in the order first seen
+	used   shape
+}
+
+// NewSheet returns a Sheet without rows. Write removes its file.
+func NewSheet() (*Sheet, error) {
+	file, err := os.CreateTemp("", "infill-*.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	return &Sheet{file: file, buffer: bufio.NewWriter(file)}, nil
+}
+
+// Add adds the rows of a record, with columns that are the same in all of them.
+func (s *Sheet) Add(r Rows, copied object.Object) error {
+	for _, field := range copied {
+		if !slices.Contains(s.copied, field.Key) {
+			s.copied = append(s.copied, field.Key)
+		}
+	}
+	r.Copied = cellsUnder(s.copied, copied)
+	s.used.see(&r)
+	return object.WriteLine(s.buffer, r)
+}
+
+// Write writes the rows as CSV below a line of their columns. order puts the columns in
+// order, given the copied ones.
+func (s *Sheet) Write(to io.Writer, order func(copied []string) Layout) (err error) {
+	defer func() { err = errors.Join(err, s.file.Close(), os.Remove(s.file.Name())) }()
+	err = s.buffer.Flush()
+	if err != nil {
+		return err
+	}
+	_, err = s.file.Seek(0, io.SeekStart)
+	if err != nil {
+		return err
+	}
+	l := order(s.copied)
+	l.Copied = s.copied
+	table := newWriter(to, formCSV, l, s.used)
+	err = table.head()
+	for lines := json.NewDecoder(s.file); err == nil && lines.More(); {
+		var r Rows
+		err = lines.Decode(&r)
+		if err == nil {
+			err = table.write(&r)
+		}
+	}
+	return err
 }

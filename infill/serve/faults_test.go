@@ -15,7 +15,6 @@ import (
 	"infill/infill"
 	"infill/infill/serve"
 	"infill/lm/lmtest"
-	"infill/tokenize"
 )
 
 // logbook is the log of a server, for several goroutines.
@@ -49,7 +48,7 @@ type faultyModel struct {
 func newFaulty(t testing.TB, fail func() error) (*infill.Filler, *faultyModel) {
 	t.Helper()
 	words := strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] the cat dog sat ran on under mat rug old")
-	tokenizer, err := tokenize.New(words, tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(words)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -30,33 +31,51 @@ func newGate(l Limits) *gate {
 	return &gate{limits: l, memory: semaphore.NewWeighted(l.Memory), share: l.Memory / int64(l.Requests)}
 }
 
+// none is the leave of a request that has not entered.
+func none() {}
+
 // enter waits until that many bytes are free, and takes them. The caller calls
-// leave once, when its work is done.
+// leave once, when its work is done; after an error leave does nothing.
 func (g *gate) enter(ctx context.Context, bytes float64) (leave func(), err error) {
 	err = g.fits(bytes)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	need := max(int64(bytes), g.share)
 	if !g.memory.TryAcquire(need) {
 		defer g.waiting.Add(-1)
 		if g.waiting.Add(1) > int64(g.limits.Queue) {
-			return nil, busy("as many requests wait as this server allows")
+			return none, busy("as many requests wait as this server allows")
 		}
 		waiting, cancel := context.WithTimeout(ctx, g.limits.Wait)
 		defer cancel()
 		if g.memory.Acquire(waiting, need) != nil {
 			if ctx.Err() != nil {
-				return nil, ctx.Err()
+				return none, ctx.Err()
 			}
-			return nil, busy("the request waited " + g.limits.Wait.Round(time.Millisecond).String() + " for its turn")
+			return none, busy("the request waited " + g.limits.Wait.Round(time.Millisecond).String() + " for its turn")
 		}
 	}
+	return g.entered(need), nil
+}
+
+// again is enter for a request that runs. It counts as none that waits, and waits for as
+// long as its own time lasts.
+func (g *gate) again(ctx context.Context, bytes float64) (leave func(), err error) {
+	need := max(int64(bytes), g.share)
+	err = g.memory.Acquire(ctx, need)
+	if err != nil {
+		return none, err
+	}
+	return g.entered(need), nil
+}
+
+func (g *gate) entered(need int64) (leave func()) {
 	g.inside.Add(1)
 	return func() {
 		g.inside.Add(-1)
 		g.memory.Release(need)
-	}, nil
+	}
 }
 
 // fits returns an error if there are never that many bytes.
@@ -70,20 +89,40 @@ func (g *gate) fits(bytes float64) error {
 
 // effort is what a request needs.
 type effort struct {
-	bytes   float64 // memory
-	likely  float64 // tokens of model rows, as a rule
-	seconds float64 // how long all its rows take at most, alone
-	unknown bool    // whether a model has not run enough to tell seconds
+	bytes  float64 // memory, as a rule
+	later  float64 // further memory, if the request turns out longer
+	likely float64 // tokens of model rows, as a rule
+	most   float64 // the same, at most
+	models []pace
 }
+
+// pace tells how many tokens of rows a model runs in a second, or 0 if it has not run
+// enough to tell.
+type pace interface{ Rate() float64 }
+
+var _ pace = (*infill.Filler)(nil)
 
 // add adds model rows to the effort: how many tokens they have as a rule, and at
 // most.
-func (e *effort) add(f *infill.Filler, likely, most float64) {
+func (e *effort) add(f pace, likely, most float64) {
 	e.likely += likely
+	e.most += most
+	if !slices.Contains(e.models, f) {
+		e.models = append(e.models, f)
+	}
+}
+
+// seconds returns how long that many tokens take alone, by the slowest of the models.
+// known is false until all have run enough to tell.
+func (e *effort) seconds(tokens float64) (seconds float64, known bool) {
 	const slowest = 100 // tokens a second, of a large model on a small machine
-	rate := f.Rate()
-	e.unknown = e.unknown || rate == 0
-	e.seconds += most / max(rate, slowest)
+	known = true
+	rate := math.Inf(1)
+	for _, f := range e.models {
+		known = known && f.Rate() > 0
+		rate = min(rate, max(f.Rate(), slowest))
+	}
+	return tokens / rate, known
 }
 
 // turns are the shares of the machine that requests of many rows may have
@@ -91,28 +130,72 @@ func (e *effort) add(f *infill.Filler, likely, most float64) {
 const turns = 1 << 30
 
 // newTurns returns the gate at which requests of many rows wait, before they
-// take a place at the other gate. As many of them run at once as can end in
-// time, and a quarter of the places is left for small requests.
+// take a place at the other gate. As many of them run at once as can likely end
+// in time, and a quarter of the places is left for small requests.
 func newTurns(l Limits) *gate {
 	l.Memory = turns
 	l.Requests = max(1, l.Requests*3/4)
 	return newGate(l)
 }
 
-// turn waits until all that runs with a turn, and this request, can end within
-// half of the time limit. Until a model's speed is known, as many run as there
-// are processors.
-func (s *Server) turn(ctx context.Context, e effort) (leave func(), err error) {
-	share := e.seconds / (s.Limits.Time.Seconds() / 2)
-	if e.unknown {
-		share = min(share, 1/float64(runtime.GOMAXPROCS(0)))
+// newFirst returns the gate of requests whose models have not run enough to tell their
+// speed: as many run as there are processors.
+func newFirst(l Limits) *gate {
+	l.Memory = turns
+	l.Requests = runtime.GOMAXPROCS(0)
+	return newGate(l)
+}
+
+// likely returns which part of the turns a request needs, so that all that has a turn can
+// likely end within the time limit, and leaves a quarter of the memory to others.
+func (s *Server) likely(e effort) float64 {
+	seconds, _ := e.seconds(e.likely)
+	return turns * min(1, max(seconds/s.Limits.Time.Seconds(), e.bytes/(float64(s.Limits.Memory)*3/4)))
+}
+
+// longer is likely for a request that has turned out longer: all such can end within half
+// of the time, and take an eighth of the memory.
+func (s *Server) longer(e effort) float64 {
+	seconds, _ := e.seconds(e.most)
+	return turns * min(1, max(2*seconds/s.Limits.Time.Seconds(), e.later/(float64(s.Limits.Memory)/8)))
+}
+
+// turn waits until all that runs with a turn, and this request, can likely end in time.
+// The caller calls known once the speed of the models is known, or at the end.
+func (s *Server) turn(ctx context.Context, e effort) (known, leave func(), err error) {
+	known = none
+	_, told := e.seconds(e.likely)
+	share := s.likely(e)
+	if !told && share > turns/float64(runtime.GOMAXPROCS(0)) {
+		known, err = s.first.enter(ctx, 0)
+		if err != nil {
+			return none, none, s.retry(e, err)
+		}
+		_, told = e.seconds(e.likely)
+		share = s.likely(e)
+		if told {
+			known()
+			known = none
+		} else {
+			share = 0
+		}
 	}
-	leave, err = s.turns.enter(ctx, turns*min(1, share))
+	leave, err = s.turns.enter(ctx, share)
+	if err != nil {
+		known()
+		return none, none, s.retry(e, err)
+	}
+	return known, leave, nil
+}
+
+// retry adds to the error of a gate when to ask again.
+func (s *Server) retry(e effort, err error) error {
 	var full *Problem
 	if errors.As(err, &full) {
-		full.retry = int(math.Ceil(min(e.seconds, s.Limits.Time.Seconds())))
+		seconds, _ := e.seconds(e.likely)
+		full.retry = int(math.Ceil(min(max(seconds, 1), s.Limits.Time.Seconds())))
 	}
-	return leave, err
+	return err
 }
 
 func busy(why string) error {

@@ -85,6 +85,11 @@ func TestLongTextsAreReadInTurns(t *testing.T) {
 	})
 }
 
+// steady is the pace of a model that is always as fast.
+type steady float64
+
+func (s steady) Rate() float64 { return float64(s) }
+
 // As many large requests run at once as can end in time: all of them where time
 // has no end, as by a pipe, and as many as processors while the speed is unknown.
 func TestTurnsByTime(t *testing.T) {
@@ -95,23 +100,24 @@ func TestTurnsByTime(t *testing.T) {
 			e    effort
 			want int
 		}{
-			{"12 s of each in 60 s", time.Minute, effort{seconds: 12}, 2},
-			{"4 s of each in 60 s", time.Minute, effort{seconds: 4}, 7},
-			{"more than there is time", time.Minute, effort{seconds: 1000}, 1},
-			{"unknown", time.Minute, effort{seconds: 1000, unknown: true}, runtime.GOMAXPROCS(0)},
-			{"without end", 1e6 * time.Hour, effort{seconds: 1000}, 48},
-			{"unknown, without end", 1e6 * time.Hour, effort{seconds: 1000, unknown: true}, 48},
+			{"12 s of each in 60 s", time.Minute, effort{likely: 12_000, models: []pace{steady(1000)}}, 5},
+			{"4 s of each in 60 s", time.Minute, effort{likely: 4000, models: []pace{steady(1000)}}, 15},
+			{"more than there is time", time.Minute, effort{likely: 1e6, models: []pace{steady(1000)}}, 1},
+			{"unknown", time.Minute, effort{likely: 1e6, models: []pace{steady(0)}}, runtime.GOMAXPROCS(0)},
+			{"without end", 1e6 * time.Hour, effort{likely: 1e6, models: []pace{steady(1000)}}, 96},
+			{"unknown, without end", 1e6 * time.Hour, effort{likely: 1e6, models: []pace{steady(0)}}, 96},
 		} {
 			limits := DefaultLimits()
 			limits.Time = c.time
 			limits.Wait = time.Second
-			s := &Server{Options: Options{Limits: limits}, turns: newTurns(limits)}
+			s := &Server{Options: Options{Limits: limits}, turns: newTurns(limits), first: newFirst(limits)}
 			running := 0
 			for range 100 {
-				leave, err := s.turn(t.Context(), c.e)
+				_, leave, err := s.turn(t.Context(), c.e)
 				var full *Problem
 				if errors.As(err, &full) {
-					want := int(min(c.e.seconds, c.time.Seconds()))
+					seconds, _ := c.e.seconds(c.e.likely)
+					want := int(min(seconds, c.time.Seconds()))
 					if full.status != 429 || full.retry != want {
 						t.Errorf("%s: %d, again after %d s, want %d", c.name, full.status, full.retry, want)
 					}
@@ -120,7 +126,7 @@ func TestTurnsByTime(t *testing.T) {
 				defer leave()
 				running++
 			}
-			if running != min(c.want, 48) {
+			if running != min(c.want, 96) {
 				t.Errorf("%s: %d run at once, want %d", c.name, running, c.want)
 			}
 		}

@@ -194,17 +194,18 @@ func (s *Server) maskPlan(f *infill.Filler, text string, o maskParameters) (*inf
 	if err != nil {
 		return nil, err
 	}
-	named := map[string]bool{}
-	for i, b := range p.Template().Blanks {
-		switch {
-		case b.High > b.Low:
+	t := p.Template()
+	for i, b := range t.Blanks {
+		if b.High > b.Low {
 			return nil, unfit("blank %d may have several lengths, which this answer cannot tell: send it to "+
 				"POST /v1/fill", i+1)
-		case b.Name != "" && named[b.Name]:
-			return nil, unfit("two blanks are called %s, and this answer has each blank by itself: send it to "+
-				"POST /v1/fill", b.Name)
 		}
-		named[b.Name] = true
+	}
+	for _, group := range t.Groups {
+		if len(group) > 1 {
+			return nil, unfit("two blanks are called %s, and this answer has each blank by itself: send it to "+
+				"POST /v1/fill", t.Blanks[group[0]].Name)
+		}
 	}
 	if p.Slots() > s.Limits.Blanks {
 		return nil, unfit("%d tokens to fill in a text, this server takes %d: split the text", p.Slots(),

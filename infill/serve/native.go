@@ -197,6 +197,7 @@ func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err e
 	}
 	size := 0.0
 	bytes := 0.0
+	later := 0.0
 	for i, q := range requests {
 		p, held, err := s.plan(q)
 		if err != nil {
@@ -208,10 +209,12 @@ func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err e
 		plans = append(plans, p)
 		bytes = max(bytes, held)
 		likely, most := p.plan.Effort()
-		e.add(p.filler, likely, most)
+		e.add(p.filler, likely.Tokens, most.Tokens)
+		later = max(later, most.Bytes-likely.Bytes)
 		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan)
 	}
-	e.bytes = together(bytes, len(plans))
+	e.later = together(later, len(plans))
+	e.bytes = together(bytes, len(plans)) - e.later
 	return plans, e, s.checkAnswer(size)
 }
 
@@ -333,6 +336,19 @@ func (s *Server) bound(r *infill.Request, vocabulary int) error {
 // needs at most bytes.
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
+// planned makes the plans of requests, as one reading.
+func (s *Server) planned(ctx context.Context, requests []fillRequest) (plans []planned, e effort, err error) {
+	size := 0
+	for _, q := range requests {
+		size += q.size
+	}
+	err = s.read(ctx, size, func() (err error) {
+		plans, e, err = s.plans(requests)
+		return err
+	})
+	return plans, e, err
+}
+
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
 	body, err := parse(in.RawBody)
 	if err != nil {
@@ -342,16 +358,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	if err != nil {
 		return nil, err
 	}
-	size := 0
-	for _, q := range requests.items {
-		size += q.size
-	}
-	var plans []planned
-	var e effort
-	err = s.read(ctx, size, func() (err error) {
-		plans, e, err = s.plans(requests.items)
-		return err
-	})
+	plans, e, err := s.planned(ctx, requests.items)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"infill/infill/serve"
 	"infill/internal/check"
 	"infill/lm/lmtest"
-	"infill/tokenize"
 )
 
 // panicking has a model whose evaluations panic while broken is set.
@@ -30,7 +29,7 @@ func panicking(t *testing.T) (o serve.Options, broken *bool, logged func() []str
 		}
 		return ctx.Err()
 	}
-	f := infill.New(m, check.Must(tokenize.New(words, tokenize.Options{}))(t))
+	f := infill.New(m, check.Must(lmtest.Tokenizer(words))(t))
 	var lock sync.Mutex
 	var lines []string
 	o = serve.Options{Models: map[string]*infill.Filler{name: f}, Default: name, Limits: serve.DefaultLimits(),

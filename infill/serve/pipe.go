@@ -30,6 +30,9 @@ type pipeAnswer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+// lookout is the time between two looks whether somebody still reads.
+const lookout = 3 * time.Second
+
 // Pipe reads one request a line, as {"id": ..., "path": "/v1/fill", "body":
 // {...}}, and treats it as a POST to the path, or as a GET if it has "method":
 // "GET". It writes each answer as soon as it is done, as {"id": ..., "status":
@@ -64,7 +67,7 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	}()
 	go func() { // writes a space now and then, which JSON allows: only a failing write shows that nobody reads
 		for ctx.Err() == nil {
-			time.Sleep(3 * time.Second)
+			time.Sleep(lookout)
 			if ctx.Err() == nil && asked.Load() > 0 && write([]byte(" ")) != nil {
 				cancel()
 			}

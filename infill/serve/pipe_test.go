@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"bufio"
 	"io"
 	"strings"
 	"testing"
@@ -53,4 +54,36 @@ func TestPipeHalfOfAPair(t *testing.T) {
 			t.Errorf("%q: %v %s", text, err, out.String())
 		}
 	}
+}
+
+// TestQuietPipe: once all is answered, the server writes nothing more.
+func TestQuietPipe(t *testing.T) {
+	t.Parallel()
+	s, err := serve.New(options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, ask := io.Pipe()
+	answers, out := io.Pipe()
+	go s.Pipe(t.Context(), in, out) //nolint:errcheck // ends with the test
+	_, err = io.WriteString(ask, `{"id":1,"path":"/v1/models","method":"GET"}`+"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(answers)
+	line, err := lines.ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, `{"id":1,"status":200,`) {
+		t.Fatalf("%q, error %v", line, err)
+	}
+	more := make(chan byte)
+	go func() {
+		b, _ := lines.ReadByte()
+		more <- b
+	}()
+	select {
+	case b := <-more:
+		t.Errorf("it writes %q", b)
+	case <-time.After(7 * time.Second):
+	}
+	ask.Close()
 }

@@ -55,7 +55,7 @@ type Limits struct {
 // DefaultLimits returns limits for a small machine.
 func DefaultLimits() Limits {
 	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Top: 1000, Samples: 1000, Candidates: 2000,
-		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second}
+		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 128, Queue: 256, Wait: 10 * time.Second}
 }
 
 // leastMemory is enough memory for a fill of one blank that costs one model row.
@@ -114,7 +114,9 @@ type Options struct {
 type Server struct {
 	Options
 	gate    *gate
+	first   *gate // where requests of many rows wait until the speed of their model is known
 	turns   *gate // where requests of many rows wait before they come to gate
+	long    *gate // where requests wait that have turned out longer than is likely
 	reading *gate // lets only one request at a time read long texts
 	handler http.Handler
 }
@@ -139,7 +141,8 @@ func New(o Options) (*Server, error) {
 	}
 	one := o.Limits
 	one.Requests = 1
-	s := &Server{Options: o, gate: newGate(o.Limits), turns: newTurns(o.Limits), reading: newGate(one)}
+	s := &Server{Options: o, gate: newGate(o.Limits), first: newFirst(o.Limits), turns: newTurns(o.Limits),
+		long: newTurns(o.Limits), reading: newGate(one)}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
@@ -413,51 +416,61 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 }
 
 // work waits for a turn, if the request needs many rows, and for its memory.
-// Then it runs do within the time limit. A request that turns out to need many
-// rows leaves its place to small ones, and waits for a turn, too.
+// Then it runs do within the time limit. A request that turns out longer than is
+// likely waits again, while it runs.
 func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context) error) error {
-	err := s.gate.fits(e.bytes)
+	err := s.gate.fits(e.bytes + e.later)
 	if err != nil {
 		return err
 	}
+	first, turn, place, long, further := none, none, none, none, none
+	defer func() {
+		first()
+		turn()
+		place()
+		long()
+		further()
+	}()
 	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
-	leaveTurn := func() {}
 	if many {
-		leaveTurn, err = s.turn(ctx, e)
+		first, turn, err = s.turn(ctx, e)
+		if err != nil {
+			return s.problem(ctx, err)
+		}
 	}
+	place, err = s.gate.enter(ctx, e.bytes)
 	if err != nil {
 		return s.problem(ctx, err)
 	}
-	defer func() { leaveTurn() }()
-	leave, err := s.gate.enter(ctx, e.bytes)
-	if err != nil {
-		return s.problem(ctx, err)
-	}
-	defer func() { leave() }()
 	// Nobody reads an unfinished result after the client left.
 	own, done := infill.Unwanted(ctx)
 	defer done()
 	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
-	if many {
-		own = lm.OneCaller(own, true)
-	} else {
-		own = lm.Admitted(own, func(ctx context.Context) (err error) {
-			leave()
-			leave = func() {}
-			turn, err := s.turn(ctx, e)
+	limit := max(int(e.likely), lm.MostLight)
+	own = lm.Admitted(own, many, limit, func(ctx context.Context) (err error) {
+		first()
+		first = none
+		if !many { // it leaves its place to small requests
+			place()
+			place = none
+			turn, err = s.turns.again(ctx, 0)
 			if err != nil {
 				return err
 			}
-			leaveTurn = turn
-			place, err := s.gate.enter(ctx, e.bytes)
-			if err != nil {
-				return err
-			}
-			leave = place
-			return nil
-		})
-	}
+		}
+		long, err = s.long.again(ctx, s.longer(e))
+		if err != nil {
+			return err
+		}
+		if !many {
+			place, err = s.gate.again(ctx, e.bytes)
+		}
+		if err == nil && e.later > 0 {
+			further, err = s.gate.again(ctx, e.later)
+		}
+		return err
+	})
 	return s.problem(own, parallel.Safely(func() error { return do(own) }))
 }
 

@@ -151,7 +151,7 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 	if err != nil {
 		return nil, err
 	}
-	plans, e, err := s.plans([]fillRequest{q})
+	plans, e, err := s.planned(ctx, []fillRequest{q})
 	if err != nil {
 		return nil, err
 	}

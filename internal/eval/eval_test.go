@@ -268,7 +268,6 @@ func TestChangedConfiguration(t *testing.T) {
 			"corpora[1].sha256: "},
 		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true },
 			"metrics.keep_sources: false there, true now"},
-		"threads": {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
 		// Nothing is left to compute here, so nothing else would tell.
 		"device": {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
 	}

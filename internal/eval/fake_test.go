@@ -25,7 +25,7 @@ func words() []string {
 func newTokenizer(t testing.TB) *tokenize.Tokenizer {
 	t.Helper()
 	vocabulary := append(strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] . , ! < > ( ) ' \" / & 1"), words()...)
-	tokenizer, err := tokenize.New(vocabulary, tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func small(t testing.TB) (Options, *lmtest.Model) {
 		t.Fatal(err)
 	}
 	return Options{
-		Dir: t.TempDir(), Config: c, Threads: 1,
+		Dir: t.TempDir(), Config: c,
 		Models:  []*infill.Filler{infill.New(model, tokenizer)},
 		Corpora: []*corpus.Corpus{newCorpus(t, "gardens", gardens), newCorpus(t, "ponds", ponds)},
 		Observe: func(Progress) {}, Note: func(string) {},

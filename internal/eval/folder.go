@@ -36,11 +36,8 @@ type header struct {
 	Corpora       []corpusInfo   `json:"corpora"`
 	// Selection holds the sentences and their masks, by corpus.
 	Selection []*corpus.Selection `json:"selection"`
-	// Threads is the number of threads of one model call. The last digits of a
-	// result can depend on it.
-	Threads   int     `json:"threads"`
-	Program   program `json:"program"`
-	Signature string  `json:"signature"`
+	Program   program             `json:"program"`
+	Signature string              `json:"signature"`
 	// Paths holds the path from which each corpus was read, by name. The files may move.
 	Paths map[string]string `json:"paths"`
 }
@@ -162,9 +159,8 @@ func (h *header) fixed() any {
 		Models    any    `json:"models"`
 		Corpora   any    `json:"corpora"`
 		Selection any    `json:"selection"`
-		Threads   int    `json:"threads"`
 		Version   string `json:"version"`
-	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Threads, h.Program.Version}
+	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Program.Version}
 }
 
 // folder is the open folder of a run.

@@ -18,7 +18,6 @@ import (
 	"infill/infill"
 	"infill/internal/logmath"
 	"infill/lm/lmtest"
-	"infill/tokenize"
 )
 
 // newJudge is a model with tokens of its own, which cannot write the word dog.
@@ -28,7 +27,7 @@ func newJudge(t *testing.T) (judge *infill.Filler, logP map[string]float64) {
 	own := slices.DeleteFunc(words(), func(word string) bool { return word == "dog" })
 	slices.Reverse(own)
 	vocabulary := append(strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] . , ! < > ( ) ' \" / & 1"), own...)
-	tokenizer, err := tokenize.New(vocabulary, tokenize.Options{})
+	tokenizer, err := lmtest.Tokenizer(vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}

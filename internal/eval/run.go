@@ -29,8 +29,6 @@ type Options struct {
 	Config  Config
 	Models  []*infill.Filler // Run closes each model after its last fill
 	Corpora []*corpus.Corpus
-	// Threads is the number of threads of a model call. Run writes it to run.json.
-	Threads int
 	// Device is the requested device of the model calls, such as "cpu". Run
 	// returns an error if the folder has samples of another device. "" and
 	// "auto" allow any device.
@@ -96,7 +94,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 // newHeader selects the sentences and describes the run.
 func newHeader(o Options) (*header, error) {
 	h := &header{
-		Format: formatVersion, Configuration: o.Config, Threads: o.Threads, Paths: map[string]string{},
+		Format: formatVersion, Configuration: o.Config, Paths: map[string]string{},
 		Program: program{infill.Version(), runtime.Version()},
 	}
 	for _, f := range o.Models {

@@ -133,7 +133,17 @@ func Lock(path, taken string) (*flock.Flock, error) {
 
 // Append writes v as a line of JSON, in one write.
 func (j *Journal) Append(v any) error {
-	if err := object.WriteLine(j.file, v); err != nil || time.Since(j.synced) < j.Pause {
+	line, err := object.Encode(v)
+	if err != nil {
+		return err
+	}
+	return j.Write(append(line, '\n'))
+}
+
+// Write writes a line with its line break, in one write.
+func (j *Journal) Write(line []byte) error {
+	_, err := j.file.Write(line)
+	if err != nil || time.Since(j.synced) < j.Pause {
 		return err
 	}
 	j.synced = time.Now()

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -31,6 +32,11 @@ func Scan(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	}
 	return 0, nil, nil
 }
+
+// One replaces each line break in a text by a space.
+func One(text string) string { return breaks.Replace(text) }
+
+var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
 // CSV passes CSV on to encoding/csv, which drops a CR before an LF inside quotes.
 // CSV doubles such a CR, so that the cell keeps one. Outside quotes, CSV refuses
@@ -87,8 +93,7 @@ type gzipped struct {
 	zip  *gzip.Reader
 }
 
-func newGzip(r io.Reader) (*gzipped, error) {
-	from := bufio.NewReaderSize(r, 1<<16)
+func newGzip(from *bufio.Reader) (*gzipped, error) {
 	zip, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, err

@@ -188,14 +188,10 @@ func Beside(columns Object, text string, taken func(name string) bool) (others O
 // Plain returns a value as text for a cell: a string without quotes, null as
 // "", any other value as JSON.
 func Plain(value Value) string {
-	switch {
-	case value.IsNull():
+	if value.IsNull() {
 		return ""
-	case !value.IsText():
-		return string(value)
 	}
-	var text string
-	err := json.Unmarshal(value, &text)
+	text, err := value.Text()
 	if err != nil {
 		return string(value)
 	}
@@ -204,22 +200,25 @@ func Plain(value Value) string {
 
 // Append appends the object to b as JSON in one line.
 func (o Object) Append(b []byte) []byte {
-	out := bytes.NewBuffer(append(b, '{'))
+	b = append(b, '{')
 	for i, f := range o {
 		if i > 0 {
-			out.WriteByte(',')
+			b = append(b, ',')
 		}
-		out.Write(Quote(f.Key))
-		out.WriteByte(':')
-		if json.Compact(out, f.Value) != nil {
-			out.Write(f.Value)
-		}
+		b = append(append(b, Quote(f.Key)...), ':')
+		b = append(b, f.Value...)
 	}
-	return append(out.Bytes(), '}')
+	return append(b, '}')
 }
 
 // Quote returns text as a JSON string, without escapes for HTML.
 func Quote(text string) Value {
+	special := func(r rune) bool {
+		return r < ' ' || r == '"' || r == '\\' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
+	}
+	if strings.IndexFunc(text, special) < 0 {
+		return Value(`"` + text + `"`)
+	}
 	value, err := Encode(text)
 	if err != nil {
 		panic(err) // never happens: any text can be encoded

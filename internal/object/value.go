@@ -13,8 +13,9 @@ import (
 	"infill/internal/lines"
 )
 
-// Value is a JSON value that Read has checked. Its methods read what was
-// checked, so that no other decoder can see another value in the same bytes.
+// Value is a JSON value that Read has checked, without white space between its
+// parts. Its methods read what was checked, so that no other decoder can see
+// another value in the same bytes.
 type Value json.RawMessage
 
 var _ json.Marshaler = Value(nil)
@@ -32,9 +33,6 @@ type syntaxError string
 func (e syntaxError) Error() string        { return string(e) }
 func (e syntaxError) Is(target error) bool { return target == ErrSyntax }
 
-// blanks are the characters of white space in JSON.
-const blanks = " \t\r\n"
-
 // Read reads a JSON value and checks all of it: the syntax, the bytes, that no
 // object at any depth has a key twice, and that it is at most 64 levels deep.
 // It skips a byte-order mark. The caller puts the subject before the error's
@@ -47,18 +45,22 @@ func Read(text []byte) (Value, error) {
 	return v, v.check()
 }
 
-// scan returns the value of a text whose syntax is right, without white space.
+// scan returns the value of a text whose syntax is right, without white space outside of
+// strings, so that it can be written in one line as it is.
 func scan(text []byte) (Value, error) {
+	var compact bytes.Buffer
+	text = bytes.TrimPrefix(text, []byte(lines.ByteOrderMark))
+	err := json.Compact(&compact, text)
+	if err == nil {
+		return compact.Bytes(), nil
+	}
 	var raw json.RawMessage
-	err := json.Unmarshal(bytes.TrimPrefix(text, []byte(lines.ByteOrderMark)), &raw)
+	err = json.Unmarshal(text, &raw) // whose error tells the place
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return nil, syntaxError(fmt.Sprintf("is not JSON: %v at byte %d", err, syntax.Offset))
 	}
-	if err != nil {
-		return nil, syntaxError(fmt.Sprintf("is not JSON: %v", err))
-	}
-	return bytes.Trim(raw, blanks), nil
+	return nil, syntaxError(fmt.Sprintf("is not JSON: %v", err))
 }
 
 // check checks what Read promises beside the syntax.
@@ -101,33 +103,30 @@ func (v Value) checkKeys(path string, depth int) error {
 }
 
 // parts returns every key and value of an object, or every value of a list,
-// whose key is nil. The value is valid JSON without white space around it.
+// whose key is nil.
 func (v Value) parts() iter.Seq2[Value, Value] {
 	return func(yield func(key, value Value) bool) {
-		rest := space(v[1:])
+		rest := v[1:]
 		for rest[0] != '}' && rest[0] != ']' {
 			var key Value
 			if v.IsObject() {
 				n := extent(rest)
 				key = rest[:n]
-				rest = space(space(rest[n:])[1:]) // behind the colon
+				rest = rest[n+1:] // behind the colon
 			}
 			n := extent(rest)
 			if !yield(key, rest[:n:n]) {
 				return
 			}
-			rest = space(rest[n:])
+			rest = rest[n:]
 			if rest[0] == ',' {
-				rest = space(rest[1:])
+				rest = rest[1:]
 			}
 		}
 	}
 }
 
-// space returns JSON without the white space at its start.
-func space(text Value) Value { return bytes.TrimLeft(text, blanks) }
-
-// extent returns the length of the value at the start of valid JSON.
+// extent returns the length of the value at the start of a Value.
 func extent(text Value) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -141,7 +140,7 @@ func extent(text Value) int {
 				return i
 			}
 			depth--
-		case ',', ' ', '\t', '\r', '\n':
+		case ',':
 			if depth == 0 {
 				return i
 			}
@@ -156,7 +155,7 @@ func extent(text Value) int {
 	return len(text)
 }
 
-// quoted returns the length of the string at the start of valid JSON.
+// quoted returns the length of the string at the start of a Value.
 func quoted(text Value) int {
 	for i := 1; ; i++ {
 		switch text[i] {

@@ -77,11 +77,11 @@ func TestValues(t *testing.T) {
 	for _, v := range o.Get("list").List() {
 		list = append(list, string(v))
 	}
-	if want := []string{"1", `"b"`, "[ ]", `{"c" :[2]}`}; !reflect.DeepEqual(list, want) {
+	if want := []string{"1", `"b"`, "[]", `{"c":[2]}`}; !reflect.DeepEqual(list, want) {
 		t.Errorf("list %q", list)
 	}
 	inner := o.Get("object").Object()
-	if len(inner) != 2 || inner[0].Key != "x" || string(inner[0].Value) != "1" || string(inner[1].Value) != "{ }" {
+	if len(inner) != 2 || inner[0].Key != "x" || string(inner[0].Value) != "1" || string(inner[1].Value) != "{}" {
 		t.Errorf("object %q", inner)
 	}
 	if o.Given("null") != nil || o.Get("null") == nil || o.Given("true") == nil || o.Given("nothing") != nil {

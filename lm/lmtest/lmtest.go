@@ -6,16 +6,28 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"testing/fstest"
 
 	"infill/internal/logmath"
 	"infill/lm"
 	"infill/samplers"
+	"infill/tokenize"
 )
 
 // Mask is the id of [MASK], the last of the five special tokens with which a
 // vocabulary begins.
 const Mask = 4
+
+// Tokenizer returns a tokenizer without capitals. The vocabulary begins with
+// [PAD], [UNK], [CLS], [SEP] and [MASK].
+func Tokenizer(vocabulary []string) (*tokenize.Tokenizer, error) {
+	return tokenize.LoadVocabulary(fstest.MapFS{
+		"vocab.txt":             {Data: []byte(strings.Join(vocabulary, "\n") + "\n")},
+		"tokenizer_config.json": {Data: []byte(`{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}`)},
+	})
+}
 
 // Model is a model whose energy U of the tokens in the slots is the sum of
 // their weights and bonds.

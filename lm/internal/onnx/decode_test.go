@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -136,6 +137,20 @@ func named(number protowire.Number, text string) []byte { return field(number, [
 
 func varint(number protowire.Number, x uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), x)
+}
+
+// TestDomains: the standard's domain has two names, and the versions of other
+// domains are not its own.
+func TestDomains(t *testing.T) {
+	version := func(domain string, version uint64) []byte { return field(8, named(1, domain), varint(2, version)) }
+	model := slices.Concat(version("com.microsoft", 1), version("ai.onnx", 17), field(7))
+	m := check.Must(onnx.Decode(bytes.NewReader(model), int64(len(model)), "m.onnx"))(t)
+	if want := map[string]int64{"": 17, "com.microsoft": 1}; !maps.Equal(m.Opsets, want) {
+		t.Errorf("versions %v, want %v", m.Opsets, want)
+	}
+	model = slices.Concat(version("com.microsoft", 1), field(7))
+	_, err := onnx.Decode(bytes.NewReader(model), int64(len(model)), "m.onnx")
+	check.Says(t, err, "no version")
 }
 
 // What lies, is damaged or cannot be read is refused in one line.

@@ -3,19 +3,17 @@ package onnx_test
 import (
 	"context"
 	"math"
-	"os"
 	"sync"
 	"testing"
 
 	"infill/internal/check"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
-	"infill/lm/internal/ort/library"
 )
 
 // openRuntime is onnxruntime on the CPU, found, or fetched as for a user.
 var openRuntime = sync.OnceValues(func() (*ort.Runtime, error) {
-	path, err := ort.Locate(context.Background(), "cpu", library.Lines{Out: os.Stderr})
+	path, err := ort.Locate(context.Background(), "cpu", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package ort
 // onnxruntime_go: a change of binding needs a change of these files alone.
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"strconv"
@@ -68,7 +69,7 @@ func createSession(model []byte, s settings) (*handle, error) {
 		options.SetLogSeverityLevel(level),
 		options.SetGraphOptimizationLevel(onnxruntime.GraphOptimizationLevelEnableAll),
 		options.SetExecutionMode(onnxruntime.ExecutionModeSequential),
-		options.SetIntraOpNumThreads(s.threads),
+		options.SetIntraOpNumThreads(cmp.Or(s.Threads, s.threads)),
 		options.SetInterOpNumThreads(1),
 		options.SetCpuMemArena(true),
 		// onnxruntime makes a plan for every set of input shapes, and a process

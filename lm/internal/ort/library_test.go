@@ -10,7 +10,7 @@ import (
 )
 
 var foundLibrary = sync.OnceValues(func() (library.Library, error) {
-	return library.Ensure(context.Background(), library.Options{Progress: library.Lines{Out: os.Stderr}})
+	return library.Ensure(context.Background(), library.Options{})
 })
 
 // testLibrary is the onnxruntime library that the tests run on: found, or

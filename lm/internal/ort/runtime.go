@@ -219,9 +219,6 @@ func parseDevice(name string) (device string, index int, err error) {
 // Version returns onnxruntime's version, such as "1.31.1".
 func (r *Runtime) Version() string { return r.version }
 
-// Library returns the absolute path of the library in use.
-func (r *Runtime) Library() string { return r.library }
-
 // Device returns the device in use: "cpu" or "cuda:N".
 func (r *Runtime) Device() string { return r.device }
 

@@ -181,15 +181,15 @@ func TestNothingOnStandardError(t *testing.T) {
 func TestOneLibraryPerProcess(t *testing.T) {
 	r := openCPU(t, Options{})
 	again := openCPU(t, Options{})
-	if r.Library() != again.Library() || r.Version() != again.Version() {
-		t.Errorf("second Open: %s %s, first %s %s", again.Library(), again.Version(), r.Library(), r.Version())
+	if r.library != again.library || r.Version() != again.Version() {
+		t.Errorf("second Open: %s %s, first %s %s", again.library, again.Version(), r.library, r.Version())
 	}
 	if !strings.HasPrefix(r.Version(), "1.") {
 		t.Errorf("version %q", r.Version())
 	}
 	_, err := Open(context.Background(), Options{LibraryPath: fakeLibrary(t, "1.24.1"), Device: "cpu"})
-	check.Says(t, err, "already runs onnxruntime "+r.Version(), r.Library())
-	if path, err := Locate(context.Background(), "cpu", nil); err != nil || path != r.Library() {
+	check.Says(t, err, "already runs onnxruntime "+r.Version(), r.library)
+	if path, err := Locate(context.Background(), "cpu", nil); err != nil || path != r.library {
 		t.Errorf("Locate: %q, %v", path, err)
 	}
 }

@@ -22,6 +22,9 @@ type SessionOptions struct {
 	// keeping a copy in the order in which products read them. Weights in a
 	// file then stay mapped, and sessions share them.
 	NoPrepacking bool
+	// Threads is how many threads work on one node of the graph on the CPU; 0 for those of
+	// the runtime.
+	Threads int
 }
 
 // Session is a graph that is ready to run. Many goroutines can use it at once.

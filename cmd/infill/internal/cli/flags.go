@@ -428,7 +428,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 func OneArgument(what, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return &UsageError{fmt.Errorf("%s given, %s", Counted(len(args), "argument"), what), hint}
+			return &UsageError{fmt.Errorf("%s given, %s", infill.Counted(len(args), "argument"), what), hint}
 		}
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
 	"infill/infill/batch"
 	"infill/internal/object"
 	"infill/internal/parallel"
@@ -158,7 +159,7 @@ type task[T any] struct {
 // on two of these at once. A wrong argument ends the command before any work. A
 // wrong line of standard input is reported with its number, and the other lines
 // are done. Each skips and counts blank lines. It warns of an unknown key once.
-func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), large func(T) bool,
+func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read func(Entry) (T, error), large func(T) bool,
 	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
 	for i, text := range o.Texts {
@@ -205,10 +206,10 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		t.tell, t.wrong = work(ctx, t.Entry, t.value)
 		return t, nil
 	}
-	all := &reporter{input: o, quiet: quiet, unread: map[string]bool{}}
+	all := &reporter{input: o, quiet: model.Quiet, unread: map[string]bool{}}
 	// After an interrupt, Each still prints the fills found so far, so only ctx
 	// of work is cancelled.
-	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task[T]) error {
+	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight(model.Threads), next, do, func(t *task[T]) error {
 		err := all.tell(t.Entry, t.wrong, t.tell)
 		if err != nil {
 			cancel() // nobody needs the results that are still missing
@@ -216,7 +217,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		return err
 	})
 	if all.blank > 0 {
-		Warn(o.Streams, quiet, "%s of %s passed over, the first is line %d", Counted(all.blank, "blank line"),
+		Warn(o.Streams, model.Quiet, "%s of %s passed over, the first is line %d", infill.Counted(all.blank, "blank line"),
 			cmp.Or(all.firstBlank.File, "standard input"), all.firstBlank.Line)
 	}
 	switch {

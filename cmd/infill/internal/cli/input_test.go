@@ -46,7 +46,7 @@ func TestLines(t *testing.T) {
 				"quotes of CSV and TSV keep it as text"}},
 		{"objects", "jsonl", "\ufeff{\"template\":\"a\",\"id\":[1, \"x\"]}\n" +
 			"{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n" + `{"template":"a \ud83d"}` + "\n",
-			[]string{`a/[1, "x"]`, "bé/", "error: the line is not valid UTF-8", "error: " +
+			[]string{`a/[1,"x"]`, "bé/", "error: the line is not valid UTF-8", "error: " +
 				`"template" has half of a surrogate pair: write both halves, or the character itself`}},
 	} {
 		var got []string
@@ -132,7 +132,7 @@ func TestEach(t *testing.T) {
 			var told []int
 			read := func(e Entry) (int, error) { return e.Line, nil }
 			large := func(line int) bool { return line%9 == 0 || line == broken }
-			err := Each(ctx, o, false, read, large, func() error { ended++; return nil },
+			err := Each(ctx, o, &ModelOptions{}, read, large, func() error { ended++; return nil },
 				func(ctx context.Context, e Entry, line int) (func() error, error) {
 					if large(line) {
 						count(1)

@@ -44,7 +44,7 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags.StringVar(&o.Device, "device", devices[0],
 		"`DEVICE` that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU")
 	Complete(cmd, "device", devices)
-	flags.IntVar(&o.Threads, "threads", 0, "threads of a model call on the CPU; 0 is one per core")
+	flags.IntVar(&o.Threads, "threads", 0, "cores to use on the CPU, each for a model call; 0 is all")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }

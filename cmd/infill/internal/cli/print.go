@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -16,6 +13,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
+	"infill/internal/lines"
 	"infill/internal/object"
 )
 
@@ -25,11 +23,10 @@ func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 // Form says how to write results as CSV, and as text for a terminal of width
 // columns (0 if it is no terminal).
 type Form[T any] struct {
-	// Table returns the lines of one result in CSV. Columns puts the columns of
-	// all lines in order, given their names as first seen.
-	Table   func(id json.RawMessage, v T) ([]object.Object, error)
-	Columns func(seen []string) []string
-	Text    func(v T, width int) string
+	// Add adds the lines of one result to a table, whose columns Layout gives at the end.
+	Add    func(table *batch.Sheet, v T) error
+	Layout func(copied []string) batch.Layout
+	Text   func(v T, width int) string
 	// Heading stands above results that are one line each. It is "" for longer
 	// results, between which are blank lines.
 	Heading string
@@ -46,17 +43,17 @@ type Printer[T any] struct {
 	Format  string
 	Streams *terminal.Streams
 	Results int
-	waiting *waiting // the lines of CSV
+	table   *batch.Sheet // the lines of CSV
 	ended   bool
 }
 
 // Print writes one result.
-func (p *Printer[T]) Print(id json.RawMessage, v T) error {
+func (p *Printer[T]) Print(v T) (err error) {
 	p.Results++
 	first := p.Results == 1
 	switch p.Format {
 	case "json":
-		text, err := object.EncodeIndent(object.Identified{ID: id, Value: v}, "  ", "  ")
+		text, err := object.EncodeIndent(v, "  ", "  ")
 		if err != nil {
 			return err
 		}
@@ -67,22 +64,18 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 		_, err = p.Streams.Out.Write(append([]byte(separator), text...))
 		return err
 	case "jsonl":
-		return object.WriteLine(p.Streams.Out, object.Identified{ID: id, Value: v})
+		return object.WriteLine(p.Streams.Out, v)
 	case "csv":
-		lines, err := p.Table(id, v)
-		if err != nil {
-			return err
-		}
 		if first {
-			p.waiting, err = newWaiting()
+			p.table, err = batch.NewSheet()
 			if err != nil {
 				return err
 			}
 		}
-		return p.waiting.add(lines)
+		return p.Add(p.table, v)
 	case "lines", "words":
 		for _, line := range p.Lines(v) {
-			if _, err := fmt.Fprintln(p.Streams.Out, batch.OneLine(line)); err != nil {
+			if _, err := fmt.Fprintln(p.Streams.Out, lines.One(line)); err != nil {
 				return err
 			}
 		}
@@ -95,7 +88,7 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	case p.Heading == "":
 		text = "\n" + text
 	}
-	_, err := io.WriteString(p.Streams.Styled(), text)
+	_, err = io.WriteString(p.Streams.Styled(), text)
 	return err
 }
 
@@ -114,8 +107,8 @@ func (p *Printer[T]) End() error {
 		return nil
 	}
 	p.ended = true
-	if p.waiting != nil {
-		return p.waiting.write(p.Streams.Out, p.Columns)
+	if p.table != nil {
+		return p.table.Write(p.Streams.Out, p.Layout)
 	}
 	if p.Format != "json" {
 		return nil
@@ -135,15 +128,6 @@ func WriteJSON(w io.Writer, v any) error {
 		return err
 	}
 	_, err = w.Write(append(text, '\n'))
-	return err
-}
-
-// WriteCSV writes rows of cells as CSV, in one write.
-func WriteCSV(w io.Writer, rows [][]string) error {
-	var b bytes.Buffer
-	// Writing to a buffer never fails.
-	_ = csv.NewWriter(&b).WriteAll(rows)
-	_, err := w.Write(b.Bytes())
 	return err
 }
 
@@ -222,14 +206,6 @@ func Notes(width int, lines ...string) string {
 		}
 	}
 	return b.String()
-}
-
-// Counted returns a number and its noun, with an s unless n is 1, as in "2 texts".
-func Counted[N int | int64](n N, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // RenderTable formats a table. The column with the index text is aligned to the

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
 	"infill/internal/eval"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
@@ -225,7 +225,7 @@ func (c *command) run(ctx context.Context) error {
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: c.Out, Config: c.config, Models: fillers, Corpora: corpora,
-		Threads: cmp.Or(c.model.Threads, runtime.GOMAXPROCS(0)), Device: c.model.Device, Jobs: c.Jobs, Judge: judge,
+		Device: c.model.Device, Jobs: c.Jobs, Judge: judge,
 		Observe: func(step eval.Progress) {
 			// A fill counts as a thousand units, so that the bar also
 			// moves during a fill.
@@ -287,7 +287,7 @@ func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	case "json":
 		return cli.WriteJSON(t.streams.Out, of)
 	case "csv":
-		return cli.WriteCSV(t.streams.Out, of.Rows())
+		return batch.WriteCSV(t.streams.Out, of.Rows()...)
 	case "svg":
 		picture, err := r.Plot(t.score)
 		if err != nil {

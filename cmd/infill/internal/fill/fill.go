@@ -27,13 +27,15 @@ type command struct {
 	given   []infill.Given
 	request infill.Request // of given, without a template
 	model   cli.ModelOptions
+	work    batch.Fill     // what infill run does with a record
 	trace   string         // file for the states of the chains, or ""
 	root    *cobra.Command // to suggest commands for a misspelt name
 }
 
 // NewCmd returns the root command.
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	c := &command{streams: s, input: cli.InputOptions{Streams: s, Key: "template", Reads: isOption}}
+	c := &command{streams: s, input: cli.InputOptions{Streams: s, Key: "template"}}
+	c.input.Reads = c.reads
 	c.root = &cobra.Command{
 		SuggestionsMinimumDistance: 2,
 
@@ -58,10 +60,10 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return c.root
 }
 
-// isOption reports whether a key of a line is an option of a fill.
-func isOption(key string) bool {
-	_, ok := infill.Find(key)
-	return ok
+// reads reports whether a key of a line is an option of a fill, or stands in the result.
+func (c *command) reads(key string) bool {
+	_, option := infill.Find(key)
+	return option || slices.Contains([]string{"json", "jsonl", "csv"}, c.input.Format)
 }
 
 // validate returns an error for wrong options, before the command opens anything.
@@ -70,6 +72,7 @@ func (c *command) validate(args []string) error {
 		return err
 	}
 	var err error
+	c.work = batch.Fill{Given: c.given, Key: c.input.Key}
 	c.request, err = infill.NewRequest("", c.given)
 	err = cmp.Or(err, c.request.Check())
 	if err != nil {
@@ -96,25 +99,13 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &cli.Printer[*infill.Result]{Form: c.form(), Format: c.input.Format, Streams: c.streams}
+	p := &cli.Printer[answer]{Form: c.form(), Format: c.input.Format, Streams: c.streams}
 	bar := cli.NewBar(c.streams, c.model.Quiet, false)
 	defer bar.Clear()
 	observe := func(at infill.Progress) {
 		bar.Tell(int64(at.Step), int64(at.Steps), at.String)
 	}
-	if c.trace != "" {
-		t, err2 := newTrace(c.trace)
-		if err2 != nil {
-			return err2
-		}
-		defer func() { err = errors.Join(err, t.close()) }()
-		tell := observe
-		observe = func(at infill.Progress) {
-			t.observe(at)
-			tell(at)
-		}
-	}
-	return p.Whole(cli.Each(ctx, &c.input, c.model.Quiet,
+	return p.Whole(cli.Each(ctx, &c.input, &c.model,
 		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
 		// Templates of one slot have few rows and share calls. Larger templates
 		// would only delay earlier results.
@@ -123,14 +114,15 @@ func (c *command) run(ctx context.Context) (err error) {
 			if plan.Slots() > manySlots {
 				c.model.Warn(c.streams, "%s%s", e.Place(), before(plan))
 			}
-			result, err := plan.Fill(ctx, observe)
+			result, err := c.fill(ctx, plan, observe)
 			return func() error {
 				bar.Clear()
-				switch {
-				case result == nil:
+				if result == nil {
 					return cli.Describe(err)
-				case err != nil: // print the fills found so far
-					return errors.Join(err, p.Print(e.ID, result), p.End())
+				}
+				a := answer{result: result, work: &c.work, copied: c.work.Copied(e.Of, batch.Form(c.input.Format))}
+				if err != nil { // print the fills found so far
+					return errors.Join(err, p.Print(a), p.End())
 				}
 				for i, w := range result.Warnings {
 					more := len(result.Warnings) - i
@@ -142,7 +134,7 @@ func (c *command) run(ctx context.Context) (err error) {
 					}
 				}
 				c.model.Note(c.streams, "signature %s", result.Signature)
-				return p.Print(e.ID, result)
+				return p.Print(a)
 			}, err
 		}))
 }
@@ -167,7 +159,25 @@ func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	if err != nil {
 		return nil, c.explain(e, r.Template, err)
 	}
+	plan.Terse = c.model.Quiet && !strings.HasPrefix(c.input.Format, "json")
 	return plan, nil
+}
+
+// fill fills a plan, and writes the states of its chains if a file is named for
+// them.
+func (c *command) fill(ctx context.Context, plan *infill.Plan, observe func(infill.Progress)) (*infill.Result, error) {
+	if c.trace == "" {
+		return plan.Fill(ctx, observe)
+	}
+	t, err := newTrace(c.trace)
+	if err != nil {
+		return nil, err
+	}
+	result, err := plan.Fill(ctx, func(at infill.Progress) {
+		t.observe(at)
+		observe(at)
+	})
+	return result, errors.Join(err, t.close())
 }
 
 // explain adds to the error of a plan what the user may have meant.
@@ -199,29 +209,15 @@ func (c *command) read(e cli.Entry) (infill.Request, error) {
 		}
 		return r, nil
 	}
-	record, err := infill.ReadRecord(e.Of, c.input.Key)
-	if err != nil {
+	r, err := c.work.Request(e.Of)
+	var option *infill.OptionError
+	if err != nil && !errors.As(err, &option) {
 		return r, &cli.MisfitError{Err: err}
 	}
-	r, err = record.Request(c.given)
 	if err != nil {
 		return r, cli.DescribeLine(e.Of, err)
 	}
 	return r, nil
-}
-
-// form returns how to print results.
-func (c *command) form() cli.Form[*infill.Result] {
-	form := resultForm(c.model.Verbose)
-	if c.input.Format == "words" {
-		form.Lines = func(r *infill.Result) (lines []string) {
-			for _, f := range r.Fills {
-				lines = append(lines, strings.Join(f.Values, "\t"))
-			}
-			return lines
-		}
-	}
-	return form
 }
 
 const (
@@ -235,7 +231,7 @@ func before(p *infill.Plan) string {
 	rows, _ := p.Cost()
 	_, chains := p.Request.Chains()
 	if rows > 0 && !chains {
-		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), cli.Counted(rows, "model row"))
+		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), infill.Counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far"
 }

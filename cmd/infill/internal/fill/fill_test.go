@@ -2,7 +2,6 @@ package fill
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
+	"infill/internal/object"
 )
 
 var update = flag.Bool("update", false, "write the goldens again")
@@ -110,6 +111,7 @@ func results() []*infill.Result {
 			Alone: [][]infill.Value{{{Text: "cat", Probability: 0.5}}, {{Text: "dog", Probability: 0.25},
 				{Text: "cow", Probability: 0.125}}},
 			Stats:    infill.Stats{Slots: 1, DistinctFills: 1, ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Place:    "before the end",
 			Warnings: []string{"unfinished: interrupted before the end: nothing left out has more than 1"},
 		},
 	}
@@ -123,14 +125,16 @@ func TestFillGoldens(t *testing.T) {
 		width        int
 	}{{"pipe.txt", "text", 0}, {"terminal-40.txt", "text", 40}, {"array.json", "json", 0}, {"rows.csv", "csv", 0}} {
 		var out bytes.Buffer
-		p := &cli.Printer[*infill.Result]{Form: resultForm(true), Format: c.format, Streams: &terminal.Streams{
+		command := &command{work: batch.Fill{Key: "template"}, model: cli.ModelOptions{Verbose: true}}
+		p := &cli.Printer[answer]{Form: command.form(), Format: c.format, Streams: &terminal.Streams{
 			Out: &out, OutTerminal: c.width > 0, Width: c.width, Environment: []string{"TERM=xterm"}}}
 		for i, r := range results() {
-			var id json.RawMessage
+			var of object.Object
 			if i == 1 {
-				id = json.RawMessage(`"my own, id"`)
+				of = object.Object{{Key: "id", Value: object.Quote("my own, id")}}
 			}
-			if err := p.Print(id, r); err != nil {
+			copied := command.work.Copied(of, batch.Form(c.format))
+			if err := p.Print(answer{result: r, work: &command.work, copied: copied}); err != nil {
 				t.Fatal(err)
 			}
 		}

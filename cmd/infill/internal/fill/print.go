@@ -1,7 +1,6 @@
 package fill
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,35 +12,35 @@ import (
 	"infill/internal/object"
 )
 
-// resultForm returns how to print results. CSV has the columns of infill run.
-func resultForm(verbose bool) cli.Form[*infill.Result] {
-	blanks := 0
-	var methods []string
-	return cli.Form[*infill.Result]{
-		Table: func(id json.RawMessage, r *infill.Result) ([]object.Object, error) {
-			blanks = max(blanks, len(r.Blanks))
-			if !slices.Contains(methods, r.Method) {
-				methods = append(methods, r.Method)
+// answer is a result with the columns that the user gave with its template.
+type answer struct {
+	result *infill.Result
+	work   *batch.Fill
+	copied object.Object
+}
+
+// MarshalJSON implements json.Marshaler.
+func (a answer) MarshalJSON() ([]byte, error) { return a.work.Object(a.result, a.copied) }
+
+// form returns how to print results. CSV has the columns of infill run.
+func (c *command) form() cli.Form[answer] {
+	return cli.Form[answer]{
+		Add: func(sheet *batch.Sheet, a answer) error {
+			rows, err := c.work.Rows(a.result)
+			if err != nil {
+				return err
 			}
-			lines, err := batch.Table(r)
-			for i := range lines {
-				if id != nil {
-					lines[i] = append(lines[i], object.Field{Key: "id", Value: object.Value(id)})
+			return sheet.Add(rows, a.copied)
+		},
+		Layout: c.work.Layout,
+		Text:   func(a answer, width int) string { return resultText(a.result, width, c.model.Verbose) },
+		Lines: func(a answer) (lines []string) {
+			for _, f := range a.result.Fills {
+				line := f.Text
+				if c.input.Format == "words" {
+					line = strings.Join(f.Values, "\t")
 				}
-			}
-			return lines, err
-		},
-		Columns: func(seen []string) []string {
-			names := batch.Columns(blanks, methods...)
-			if slices.Contains(seen, "id") {
-				names = append(names, "id")
-			}
-			return names
-		},
-		Text: func(r *infill.Result, width int) string { return resultText(r, width, verbose) },
-		Lines: func(r *infill.Result) (lines []string) {
-			for _, f := range r.Fills {
-				lines = append(lines, f.Text)
+				lines = append(lines, line)
 			}
 			return lines
 		},
@@ -72,7 +71,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	column(!narrow && has(func(f infill.Fill) bool { return f.Pieces != nil }), "pieces",
 		func(f infill.Fill) string { return joined(f.Pieces, "+") })
 	column(chains, "U", logLikelihood)
-	column(chains, "drawn", func(f infill.Fill) string { return share(f, !narrow) })
+	column(chains, "drawn", func(f infill.Fill) string { return f.SharePercent(!narrow) })
 	column(!chains && narrow, "log-lik.", logLikelihood)
 	column(!chains && !narrow, "log-likelihood", logLikelihood)
 	column(!chains && !(narrow && shares), "probability",
@@ -135,72 +134,24 @@ func rHat(x *float64) string {
 	return optional("%.2f", x)
 }
 
-// share formats a fill's share of the draws. If withError is true, it adds the
-// standard error, or else the interval.
-func share(f infill.Fill, withError bool) string {
-	switch i := f.ShareInterval; {
-	case f.Share == nil:
-		return ""
-	case withError && f.ShareError != nil && *f.ShareError > 0:
-		return infill.PercentError(*f.Share, *f.ShareError)
-	case withError && f.ShareError == nil && i != nil:
-		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100**f.Share, 100*i[0], 100*i[1])
-	}
-	return infill.Percent(*f.Share)
-}
-
-// searchFooter says whether a search has proven that no other fill is likelier.
-func searchFooter(r *infill.Result) string {
-	n := "the likeliest"
-	if len(r.Fills) > 1 {
-		n = fmt.Sprintf("the %d likeliest", len(r.Fills))
-	}
-	switch {
-	case *r.Proven && *r.LeftOutAtMost == 0:
-		return "all that the blanks may take"
-	case *r.Proven:
-		return n + ", proven: nothing that the blanks may take is more probable"
-	}
-	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, infill.AtMost(*r.LeftOutAtMost))
-}
-
 // footer returns lines on how a result was found and at what cost. If verbose
 // is true, they say how chains moved.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string
 	if r.Unfinished {
-		for _, w := range r.Warnings {
-			if strings.HasPrefix(w, "unfinished: ") {
-				line, _, _ := strings.Cut(w, ": nothing left out") // the last line says this in percent
-				lines = append(lines, line)
-			}
-		}
+		lines = append(lines, "unfinished: interrupted "+r.Place)
 	}
 	if s.Lengths > 0 {
 		lines = append(lines, fmt.Sprintf("each probability is divided by %d, the number of lengths that the blanks "+
 			"may have", s.Lengths))
 	}
-	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, optional(", seed %d", r.Seed))
-	switch c := s.Chains; {
-	case c != nil:
-		how := fmt.Sprintf("%s: %s of %s", c.Sampler, cli.Counted(c.Chains, "chain"), cli.Counted(c.Steps, "step"))
-		if c.WarmUp.Steps > 0 {
-			how += fmt.Sprintf(", the first %d left out", c.WarmUp.Steps)
-		}
-		lines = append(lines, how+"; "+cost)
-		if verbose {
-			lines = append(lines, chainsNote(s))
-		}
-		return lines
-	case r.Drawn():
-		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "different fill")
-		if s.DrawsWanted > 0 {
-			draws = fmt.Sprintf("%d of %d independent draws, all that the budget covers,", s.Draws, s.DrawsWanted)
-		}
-		return append(lines, fmt.Sprintf("%s from the model, %s; %s", draws, fills, cost))
+	cost := fmt.Sprintf("%s, %.2f s%s", infill.Counted(s.ModelRows, "model row"), s.Seconds, optional(", seed %d", r.Seed))
+	lines = append(lines, r.Found()+"; "+cost)
+	if verbose && s.Chains != nil {
+		lines = append(lines, chainsNote(s))
 	}
-	return append(lines, searchFooter(r)+"; "+cost)
+	return lines
 }
 
 // chainsNote returns figures on how the chains moved.
@@ -216,10 +167,10 @@ func chainsNote(s infill.Stats) string {
 	}
 	if c.Steps > c.WarmUp.Steps {
 		notes = append(notes,
-			fmt.Sprintf("%.2f of %s changed per step", c.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
+			fmt.Sprintf("%.2f of %s changed per step", c.ChangedSlotsPerStep, infill.Counted(s.Slots, "slot")))
 	}
 	notes = append(notes,
-		fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, "draw")))
+		fmt.Sprintf("%s in %s", infill.Counted(s.DistinctFills, "distinct fill"), infill.Counted(s.Draws, "draw")))
 	if c.SplitRHat != nil && c.EffectiveDraws != nil {
 		notes = append(notes,
 			fmt.Sprintf("split R-hat %s, %.0f effective draws of U", rHat(c.SplitRHat), *c.EffectiveDraws))

@@ -1,7 +1,7 @@
 package fill
 
 import (
-	"encoding/csv"
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,13 +10,14 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
+	"infill/infill/batch"
 )
 
 // trace writes the states of chains to a new CSV file: a row for each chain
 // at each step, from step 0, its start. U is in nats.
 type trace struct {
 	file *os.File
-	rows *csv.Writer
+	rows *bufio.Writer
 }
 
 func newTrace(path string) (*trace, error) {
@@ -27,7 +28,7 @@ func newTrace(path string) (*trace, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
-	return &trace{file: file, rows: csv.NewWriter(file)}, nil
+	return &trace{file: file, rows: bufio.NewWriter(file)}, nil
 }
 
 // observe writes the states after one step. An error appears at close.
@@ -38,18 +39,17 @@ func (t *trace) observe(at infill.Progress) {
 		for slot := range slots {
 			row = append(row, fmt.Sprintf("token_%d", slot+1))
 		}
-		_ = t.rows.Write(row)
+		_ = batch.WriteCSV(t.rows, row)
 	}
 	for chain, u := range at.LogLikelihoods {
 		row := []string{strconv.Itoa(chain + 1), strconv.Itoa(at.Step), strconv.FormatBool(at.WarmUp), fmt.Sprint(u)}
 		for _, id := range at.TokenIDs[chain*slots : (chain+1)*slots] {
 			row = append(row, strconv.Itoa(id))
 		}
-		_ = t.rows.Write(row)
+		_ = batch.WriteCSV(t.rows, row)
 	}
 }
 
 func (t *trace) close() error {
-	t.rows.Flush()
-	return errors.Join(t.rows.Error(), t.file.Close())
+	return errors.Join(t.rows.Flush(), t.file.Close())
 }

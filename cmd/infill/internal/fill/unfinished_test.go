@@ -11,6 +11,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
 )
 
 // A command that ends early leaves the JSON of what it printed whole, and
@@ -21,7 +22,7 @@ func TestWhole(t *testing.T) {
 	if err := p.Whole(context.Canceled); err != context.Canceled || out.Len() > 0 {
 		t.Fatal(err, out.String())
 	}
-	if err := errors.Join(p.Print(nil, 1), p.Print(nil, 2)); err != nil {
+	if err := errors.Join(p.Print(1), p.Print(2)); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Whole(context.Canceled); err != context.Canceled || !json.Valid(out.Bytes()) {
@@ -49,12 +50,14 @@ func TestInterruptedFormats(t *testing.T) {
 			[]string{"all of it", why}
 		r.Fills[0].Rank, r.Fills[0].Text, r.Fills[0].Values, r.Fills[0].Spans = 1, "a cat", []string{"cat"},
 			[][2]int{{2, 5}}
+		r.Place = "at step 3 of 50"
 		for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`,
 			"csv": ",true,\"[", "text": "\n" + why + "\n"} {
 			var out bytes.Buffer
-			printer := &cli.Printer[*infill.Result]{Form: resultForm(false), Format: format,
-				Streams: &terminal.Streams{Out: &out}}
-			if err := errors.Join(printer.Print(nil, r), printer.End()); err != nil {
+			command := &command{work: batch.Fill{Key: "template"}}
+			printer := &cli.Printer[answer]{Form: command.form(), Format: format, Streams: &terminal.Streams{Out: &out}}
+			a := answer{result: r, work: &command.work, copied: command.work.Copied(nil, batch.Form(format))}
+			if err := errors.Join(printer.Print(a), printer.End()); err != nil {
 				t.Fatal(err)
 			}
 			got := out.String()

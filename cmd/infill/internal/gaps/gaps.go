@@ -48,7 +48,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 			}
 			if len(args) > 1 {
 				return cli.Usagef("%s given, one text is read: put quotes around it",
-					cli.Counted(len(args), "argument"))
+					infill.Counted(len(args), "argument"))
 			}
 			return c.run(cmd.Context(), args, cmd.ArgsLenAtDash() == 0)
 		},

@@ -10,6 +10,7 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
+	"infill/infill/batch"
 )
 
 // replaced returns the exercise's text with what gap returns for each gap.
@@ -144,7 +145,7 @@ func writeCSV(w io.Writer, e *infill.Exercise, _ bool) error {
 		cells = append(cells, g.Options...)
 		rows = append(rows, append(cells, make([]string, len(head)-len(cells))...))
 	}
-	return cli.WriteCSV(w, rows)
+	return batch.WriteCSV(w, rows...)
 }
 
 // controls are the characters that GIFT reads.

@@ -196,7 +196,7 @@ func (c *command) readSentences(what, file string) (h metrics.Hypotheses, err er
 		cli.Warn(c.streams, c.quiet, "%s (%s): %s", what, nameOf(file), line)
 	}
 	if read.Blank > 0 && read.Form == corpus.Lines {
-		cli.Warn(c.streams, c.quiet, "%s (%s): %s left out", what, nameOf(file), cli.Counted(read.Blank, "blank line"))
+		cli.Warn(c.streams, c.quiet, "%s (%s): %s left out", what, nameOf(file), infill.Counted(read.Blank, "blank line"))
 	}
 	h.Sentences = read.Raw()
 	return h, nil
@@ -223,14 +223,14 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", what, err)
 		}
-		var lines strings.Builder
+		var texts strings.Builder
 		for _, r := range records {
 			if r.Err != nil {
 				return nil, cli.Usagef("%s: %s, line %d: %w", what, file, r.Line, r.Err)
 			}
-			lines.WriteString(batch.OneLine(object.Plain(r.Object.Get(c.column))) + "\n")
+			texts.WriteString(lines.One(object.Plain(r.Object.Get(c.column))) + "\n")
 		}
-		return io.NopCloser(strings.NewReader(lines.String())), nil
+		return io.NopCloser(strings.NewReader(texts.String())), nil
 	}
 	in, err = batch.Open(file)
 	if err != nil {
@@ -360,7 +360,7 @@ func printCSV(out io.Writer, r *metrics.Report) error {
 		rows = append(rows, []string{s.Metric, s.Reference, n, s.Unit, decimalText(s.Value, -1), low, high,
 			s.Signature})
 	}
-	return cli.WriteCSV(out, rows)
+	return batch.WriteCSV(out, rows...)
 }
 
 func (c *command) printText(r *metrics.Report) error {
@@ -382,12 +382,12 @@ func (c *command) printText(r *metrics.Report) error {
 		}
 		rows = append(rows, row)
 	}
-	lines := []string{fmt.Sprintf("%s, %s", cli.Counted(r.Sentences, "sentence"), cli.Counted(r.Tokens, "token"))}
+	lines := []string{fmt.Sprintf("%s, %s", infill.Counted(r.Sentences, "sentence"), infill.Counted(r.Tokens, "token"))}
 	for _, ref := range r.References {
 		if ref.Name != metrics.Union {
 			lines = append(lines,
-				fmt.Sprintf("%s: %s, %s", ref.Name, cli.Counted(ref.Sentences, "sentence"),
-					cli.Counted(ref.Tokens, "token")))
+				fmt.Sprintf("%s: %s, %s", ref.Name, infill.Counted(ref.Sentences, "sentence"),
+					infill.Counted(ref.Tokens, "token")))
 		}
 	}
 	lines = append(lines, "signature "+r.Signature)

@@ -17,6 +17,7 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
 	"infill/lm"
 	"infill/models"
 	"infill/models/hub"
@@ -287,7 +288,7 @@ func (c *command) verifyAll(ctx context.Context, names []string) error {
 			cli.PrintError(c.streams.Err, fmt.Errorf("model %s: %w", e.FullName(), problem), hint)
 		}
 		if len(problems) == 0 {
-			if err := c.say("%s: whole, %s, %s\n", e.FullName(), cli.Counted(len(e.Manifest.Files), "file"),
+			if err := c.say("%s: whole, %s, %s\n", e.FullName(), infill.Counted(len(e.Manifest.Files), "file"),
 				sizeOf(e)); err != nil {
 				return err
 			}

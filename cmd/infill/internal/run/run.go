@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +58,6 @@ func (o *batchOptions) command(use, short string, check func() error,
 	forms := cli.Texts(batch.Forms())
 	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "format of the input, if its name does not say")
 	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "format of the result, if its name does not say")
-	o.job.InFlight = lm.InFlight
 	cli.Bind(cmd, &o.job)
 	flags.TextVar(&o.job.Shard, "shard", batch.Shard{},
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
@@ -72,13 +70,16 @@ func (o *batchOptions) validate(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
+	if o.job.InFlight == 0 {
+		o.job.InFlight = lm.InFlight(o.Threads)
+	}
 	err := cli.CheckJobs(o.job.InFlight)
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(args) != 1:
-		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", cli.Counted(len(args), "argument")),
+		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", infill.Counted(len(args), "argument")),
 			Hint: "see infill run --help"}
 	case args[0] == "-" && o.job.Input.Form == "":
 		return cli.Usagef("--from: say which form standard input has, as in --from jsonl")
@@ -92,7 +93,7 @@ func (o *batchOptions) validate(args []string) error {
 	case o.job.Resume && o.job.Overwrite:
 		return cli.Usagef("--resume and --overwrite exclude each other: after a break, --resume alone goes on")
 	}
-	o.job.Input.Path, o.job.Threads = args[0], cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
+	o.job.Input.Path = args[0]
 	return nil
 }
 
@@ -139,12 +140,12 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 	}
 	if !quiet {
 		text := cli.OneLine(cmp.Or(b.Output, "part "+shard.String())) + ": " +
-			cli.Counted(int(b.Records-b.Rejected-b.Blank), "text")
+			infill.Counted(int(b.Records-b.Rejected-b.Blank), "text")
 		if b.Blank > 0 {
-			text += ", " + cli.Counted(int(b.Blank), "blank line")
+			text += ", " + infill.Counted(int(b.Blank), "blank line")
 		}
 		if b.Lines != b.Records-b.Rejected-b.Blank {
-			text += ", " + cli.Counted(int(b.Lines), "line")
+			text += ", " + infill.Counted(int(b.Lines), "line")
 		}
 		if b.Kept > 0 {
 			text += fmt.Sprintf(", %d of them done before", b.Kept)
@@ -174,7 +175,7 @@ func are(n int, what string) string {
 	if n == 1 {
 		verb = " is"
 	}
-	return cli.Counted(n, what) + verb
+	return infill.Counted(n, what) + verb
 }
 
 // verdict tells of rejected records, whose exit code is the same whenever the
@@ -184,10 +185,10 @@ func verdict(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summar
 	case b.Rejected == 0:
 		return nil
 	case shard.Count > 0: // the part is done: an error would make a cluster run it again
-		cli.Warn(s, quiet, "%s left out; the merge tells which", cli.Counted(int(b.Rejected), "wrong line"))
+		cli.Warn(s, quiet, "%s left out; the merge tells which", infill.Counted(int(b.Rejected), "wrong line"))
 		return nil
 	}
-	cli.Warn(s, quiet, "%s left out, each with its reason in %s", cli.Counted(int(b.Rejected), "wrong line"),
+	cli.Warn(s, quiet, "%s left out, each with its reason in %s", infill.Counted(int(b.Rejected), "wrong line"),
 		cli.OneLine(b.Output+".rejects.jsonl"))
 	return cli.ErrRejects
 }

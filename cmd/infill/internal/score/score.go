@@ -17,6 +17,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/internal/lines"
 	"infill/internal/object"
 	"infill/internal/option"
 	"infill/metrics"
@@ -224,11 +225,11 @@ func (c *command) run(ctx context.Context) (err error) {
 // print prints a row or, of a text whose words are wanted, a row for each.
 func (c *command) print(p *cli.Printer[row], r row) error {
 	if !c.words || c.input.Format == "text" {
-		return p.Print(r.id, r)
+		return p.Print(r)
 	}
 	for _, w := range r.scores[0].Words {
 		r.word = &w
-		err := p.Print(r.id, r)
+		err := p.Print(r)
 		if err != nil {
 			return err
 		}
@@ -261,21 +262,26 @@ func (r row) beside(o object.Object) object.Object {
 	return append(o.Rename("text", name), others...)
 }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON implements json.Marshaler. The user's id comes first.
 func (r row) MarshalJSON() ([]byte, error) {
 	if r.ownContext && r.word == nil { // the score has it
 		r.others = r.others.Without(contextColumn)
 	}
+	var o object.Object
+	var err error
 	switch {
 	case r.word != nil:
-		o, err := r.wordLine()
-		return o.Append(nil), err
+		o, err = object.Pairs(r.wordColumns()...)
 	case len(r.scores) == 1:
-		o, err := object.Of(r.scores[0])
-		return r.beside(o).Append(nil), err
+		o, err = object.Of(r.scores[0])
+	default:
+		o, err = object.Pairs("first", r.scores[0], "second", r.scores[1], "right", r.right())
 	}
-	o, err := object.Pairs("first", r.scores[0], "second", r.scores[1], "right", r.right())
-	return r.beside(o).Append(nil), err
+	o = r.beside(o)
+	if r.id != nil {
+		o = append(object.Object{{Key: "id", Value: object.Value(r.id)}}, o...)
+	}
+	return o.Append(nil), err
 }
 
 // each scores each text, or both texts of each pair, and passes the scores to tell.
@@ -296,7 +302,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 		return texts, nil
 	}
 	small := func([]string) bool { return false }
-	return cli.Each(ctx, &c.input, c.model.Quiet, read, small, end,
+	return cli.Each(ctx, &c.input, &c.model, read, small, end,
 		func(ctx context.Context, e cli.Entry, texts []string) (func() error, error) {
 			columns := c.columns
 			if e.File == "" {
@@ -352,7 +358,7 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 	share := float64(right) / float64(pairs)
 	low, high := metrics.Wilson(share, float64(pairs), 0.95)
 	line := fmt.Sprintf("the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%", right,
-		cli.Counted(pairs, "pair"), 100*share, 100*low, 100*high)
+		infill.Counted(pairs, "pair"), 100*share, 100*low, 100*high)
 	switch {
 	case c.input.Format == "text":
 		_, err = fmt.Fprintln(c.streams.Out, "\n"+line)
@@ -368,38 +374,39 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 	return err
 }
 
-// table returns a line for a text or a pair, or for each token. Where minicons
-// has a name for a column, the column has this name: sequence_score,
-// token_score, PLL_metric.
-func (c *command) table(id json.RawMessage, r row) (lines []object.Object, err error) {
+// add adds a line for a text or a pair, or for each token. Where minicons has a name for a
+// column, the column has this name: sequence_score, token_score, PLL_metric.
+func (c *command) add(table *batch.Sheet, r row) (err error) {
 	add := func(pairs ...any) {
-		line, failed := object.Pairs(pairs...)
-		lines, err = append(lines, r.beside(line)), errors.Join(err, failed)
+		line, failed := object.Pairs(append([]any{"id", r.id}, pairs...)...)
+		err = cmp.Or(err, failed)
+		if err == nil {
+			err = table.Add(batch.Rows{Lines: []json.RawMessage{[]byte("[]")}}, r.beside(line))
+		}
 	}
 	s := r.scores[0]
 	switch {
 	case r.word != nil:
-		line, failed := r.wordLine()
-		first, wrong := object.Pairs("id", id)
-		return []object.Object{append(first, line...)}, errors.Join(failed, wrong)
+		add(r.wordColumns()...)
 	case c.pairs:
-		add("id", id, "first", s.Text, "second", r.scores[1].Text, "first_sequence_score", s.LogLikelihood,
+		add("first", s.Text, "second", r.scores[1].Text, "first_sequence_score", s.LogLikelihood,
 			"second_sequence_score", r.scores[1].LogLikelihood, "right", r.right())
 	case c.tokens:
 		for i, t := range s.Tokens {
-			add("id", id, "text", s.Text, "position", i+1, "token", t.Token, "token_id", t.ID, "token_score", t.LogProb,
+			add("text", s.Text, "position", i+1, "token", t.Token, "token_id", t.ID, "token_score", t.LogProb,
 				"sequence_score", s.LogLikelihood, "PLL_metric", s.Method)
 		}
 	default:
-		add("id", id, "text", s.Text, "sequence_score", s.LogLikelihood, "tokens", len(s.Tokens),
+		add("text", s.Text, "sequence_score", s.LogLikelihood, "tokens", len(s.Tokens),
 			"pseudo_perplexity", s.PseudoPerplexity, "PLL_metric", s.Method)
 	}
-	return lines, err
+	return err
 }
 
 // form returns how to print scores.
 func (c *command) form() cli.Form[row] {
-	form := cli.Form[row]{Table: c.table, Columns: func(seen []string) []string { return seen }}
+	form := cli.Form[row]{Add: c.add,
+		Layout: func(copied []string) batch.Layout { return batch.Layout{After: copied} }}
 	switch {
 	case c.pairs:
 		form.Text = pairText
@@ -412,7 +419,7 @@ func (c *command) form() cli.Form[row] {
 		form.Text = func(r row, _ int) string {
 			s := r.scores[0]
 			return fmt.Sprintf("%14.2f  %6d  %17.4g  %s\n", s.LogLikelihood, len(s.Tokens), s.PseudoPerplexity,
-				cli.OneLine(batch.OneLine(s.Text)))
+				cli.OneLine(lines.One(s.Text)))
 		}
 	}
 	return form
@@ -441,6 +448,6 @@ func tokensText(r row, width int) string {
 	rows = append(rows, []string{"sum", fmt.Sprintf("%.2f", s.LogLikelihood)})
 	return cli.Wrap(cli.Mark(s.Text, nil), width, "") + "\n\n" +
 		cli.RenderTable(width, []string{"token", "log-probability"}, rows, 0) + "\n" + cli.Notes(width,
-		fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", cli.Counted(len(s.Tokens), "token"), s.Method,
+		fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", infill.Counted(len(s.Tokens), "token"), s.Method,
 			s.PseudoPerplexity))
 }

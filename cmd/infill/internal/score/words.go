@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/internal/object"
+	"infill/infill"
 )
 
 // bases are those of the logarithm of a surprisal.
@@ -29,12 +29,11 @@ func (r row) surprisal(nats float64) float64 {
 	return -nats / units[r.base].nats
 }
 
-// wordLine returns the columns of a word.
-func (r row) wordLine() (object.Object, error) {
+// wordColumns returns the names and values of a word's columns.
+func (r row) wordColumns() []any {
 	w := r.word
-	line, err := object.Pairs("text", r.scores[0].Text, "word", w.Word, "start", w.Start, "end", w.End,
-		"tokens", w.Tokens, "surprisal", r.surprisal(w.LogLikelihood), "log_likelihood", w.LogLikelihood)
-	return r.beside(line), err
+	return []any{"text", r.scores[0].Text, "word", w.Word, "start", w.Start, "end", w.End,
+		"tokens", w.Tokens, "surprisal", r.surprisal(w.LogLikelihood), "log_likelihood", w.LogLikelihood}
 }
 
 // steps are bounds between the colours of words, in bits.
@@ -79,7 +78,7 @@ func (c *command) wordsText(r row, width int) string {
 		text += scale(unit.name, unit.nats) + "\n\n"
 	}
 	return text + cli.RenderTable(width, []string{"word", unit.name, "tokens"}, rows, 0) + "\n" + cli.Notes(width,
-		fmt.Sprintf("%s, %.2f %s together, method %s", cli.Counted(len(rows), "word"), r.surprisal(s.LogLikelihood),
+		fmt.Sprintf("%s, %.2f %s together, method %s", infill.Counted(len(rows), "word"), r.surprisal(s.LogLikelihood),
 			unit.name, s.Method))
 }
 

@@ -283,7 +283,7 @@ func (r *calibrationRun) fill(ctx context.Context, b *lab.Bench) error {
 	defer filler.Close()
 	next := 0
 	var filled []filledSentence
-	err = parallel.Each(ctx, lm.InFlight, func(context.Context) (corpus.Prompt, error) {
+	err = parallel.Each(ctx, lm.InFlight(0), func(context.Context) (corpus.Prompt, error) {
 		if next == len(r.prompts) {
 			return corpus.Prompt{}, io.EOF
 		}

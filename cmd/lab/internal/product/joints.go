@@ -192,7 +192,7 @@ func (r *jointRun) measure(ctx context.Context, b *lab.Bench) (err error) {
 	defer func() { err = errors.Join(err, model.Close()) }()
 	next := 0
 	var found []foundJoints
-	err = parallel.Each(ctx, lm.InFlight, func(context.Context) (maskedPair, error) {
+	err = parallel.Each(ctx, lm.InFlight(0), func(context.Context) (maskedPair, error) {
 		if next == len(r.pairs) {
 			return maskedPair{}, io.EOF
 		}

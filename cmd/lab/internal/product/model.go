@@ -361,7 +361,7 @@ func (r *knowledgeRun) measureSentences(ctx context.Context, b *lab.Bench, all [
 	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	var found [][]masked // of each sentence: its words one at a time, then each joint
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(lm.InFlight)
+	group.SetLimit(lm.InFlight(0))
 	for _, line := range lines {
 		if len(found) == *r.of.sentences {
 			break
@@ -539,7 +539,7 @@ func expandPair(sentence string, lists map[string][]string, random *rand.Rand) (
 func (r *knowledgeRun) measurePairs(ctx context.Context, b *lab.Bench, all []*language) error {
 	hits := make([][]float64, len(r.pairs))
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(lm.InFlight)
+	group.SetLimit(lm.InFlight(0))
 	for n, pair := range r.pairs {
 		b.Observe(n+1, len(r.pairs))
 		group.Go(func() (err error) {

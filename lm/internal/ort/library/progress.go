@@ -1,8 +1,6 @@
 package library
 
 import (
-	"fmt"
-	"io"
 	"time"
 
 	"infill/models/hub"
@@ -15,7 +13,7 @@ type Progress interface {
 	Say(line string)
 }
 
-var _, _ Progress = silent{}, Lines{}
+var _ Progress = silent{}
 
 // silent is a Progress that does nothing.
 type silent struct{}
@@ -24,20 +22,3 @@ func (silent) Begin(string, int64, int64)   {}
 func (silent) Advance(int64)                {}
 func (silent) Waiting(error, time.Duration) {}
 func (silent) Say(string)                   {}
-
-// Lines is a Progress that writes lines to a writer.
-type Lines struct{ Out io.Writer }
-
-// Begin implements hub.Progress.
-func (Lines) Begin(string, int64, int64) {}
-
-// Advance implements hub.Progress.
-func (Lines) Advance(int64) {}
-
-// Waiting implements hub.Progress.
-func (l Lines) Waiting(reason error, wait time.Duration) {
-	l.Say(fmt.Sprintf("%s; next try in %s", reason, wait.Round(100*time.Millisecond)))
-}
-
-// Say implements Progress.
-func (l Lines) Say(line string) { fmt.Fprintln(l.Out, line) }
