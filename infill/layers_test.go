@@ -13,6 +13,8 @@ cmd/infill/internal/eval cmd/infill/internal/fill cmd/infill/internal/gaps cmd/i
 cmd/infill/internal/cli
 cmd/infill/internal/terminal tui
 cmd/lab/internal/papers
+cmd/lab/internal/bits cmd/lab/internal/energies cmd/lab/internal/product
+cmd/lab/internal/chains cmd/lab/internal/lab/labtest
 cmd/lab/internal/lab
 infill/serve internal/eval
 infill/batch

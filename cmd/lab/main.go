@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,11 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"infill/cmd/lab/internal/bits"
+	"infill/cmd/lab/internal/chains"
+	"infill/cmd/lab/internal/energies"
 	"infill/cmd/lab/internal/lab"
+	"infill/cmd/lab/internal/product"
 	"infill/infill"
 )
 
@@ -62,7 +67,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) int {
 type usageError struct{ error }
 
 func newRoot(out, messages io.Writer) *cobra.Command {
-	root := newExperiment(lab.NewPreset(), "lab", out, messages)
+	root := newExperiment(chains.NewPreset(), "lab", out, messages)
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.PreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -82,7 +87,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 			"no model: name one, as in lab learn ising"),
 	}
 	root.AddCommand(parents["arm"], parents["learn"], newVerdicts(out), newVerify(out))
-	for _, s := range lab.Studies() {
+	for _, s := range studies() {
 		first, rest, two := strings.Cut(s.Name, " ")
 		if two {
 			parents[first].AddCommand(newExperiment(s, rest, out, messages))
@@ -91,6 +96,11 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		}
 	}
 	return root
+}
+
+// studies returns all experiments. With default settings, each takes minutes.
+func studies() []*lab.Study {
+	return slices.Concat(chains.Studies(), energies.Studies(), bits.Studies(), product.Studies())
 }
 
 // newParent makes a command that only groups its subcommands.

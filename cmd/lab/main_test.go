@@ -85,7 +85,7 @@ func TestMessages(t *testing.T) {
 }
 
 // sentences is a small file of sentences.
-var sentences = filepath.Join("internal", "lab", "testdata", "sentences.txt")
+var sentences = filepath.Join("internal", "product", "testdata", "sentences.txt")
 
 // One line says what is wrong and what would do.
 func TestBadInput(t *testing.T) {

@@ -3,12 +3,13 @@
 // and Liu, ICML 2022), and the protocol of the DISCS benchmark (Goshvadi et
 // al., NeurIPS 2023).
 //
-// A run is a folder of three files. run.json holds the configuration and the
+// A run is a folder of four files. run.json holds the configuration and the
 // versions of models and program. samples.jsonl has one line for each sentence
 // and method, written and synced as soon as its fill is done. metrics.json
 // holds the scores. If a process is killed, the user can start the same run
 // again to finish it. metrics.json then has the same bytes, because it depends
-// neither on time nor on the order of the work.
+// neither on time nor on the order of the work. samples.csv names each sample,
+// so that numbers from elsewhere can be joined, and has those of a judge.
 package eval
 
 import (

@@ -19,6 +19,7 @@ import (
 const (
 	headFile    = "run.json"
 	samplesFile = "samples.jsonl"
+	tableFile   = "samples.csv"
 	metricsFile = "metrics.json"
 )
 
@@ -204,7 +205,7 @@ func (f *folder) Close() error { return errors.Join(f.journal.Close(), f.lock.Un
 
 // unfinished matches the names of locks, and of temporary files that renameio
 // has not renamed yet.
-var unfinished = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json)(\.lock|\d*)$`)
+var unfinished = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|samples\.csv|metrics\.json)(\.lock|\d*)$`)
 
 // begin writes run.json, or checks an existing run.json. It removes
 // half-written files of a killed process. It returns an error if the folder

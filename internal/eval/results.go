@@ -23,6 +23,10 @@ type Results struct {
 	Corpora       []corpusInfo   `json:"corpora"`
 	Methods       []methodResult `json:"methods"`
 	Warnings      []string       `json:"warnings"`
+
+	joined  []joined
+	header  *header
+	records map[key]*Record
 }
 
 // methodResult is the result of one sampler with one model over all sentences.
@@ -97,7 +101,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 	c := h.Configuration
 	r := &Results{
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
-		Methods: []methodResult{}, Warnings: []string{},
+		Methods: []methodResult{}, Warnings: []string{}, header: h, records: records,
 	}
 	references := references(corpora)
 	options := h.scoring()
@@ -185,9 +189,21 @@ func hypotheses(h *header, m modelVersion, records []*Record, number int) metric
 
 // Likeliest returns the chains with the likeliest final states, the likeliest
 // first, at most number of them.
-func (r *Record) Likeliest(number int) []chain {
-	list := slices.Clone(r.Chains)
-	slices.SortStableFunc(list, func(a, b chain) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
+func (r *Record) Likeliest(number int) (list []chain) {
+	for _, i := range r.likeliest(number) {
+		list = append(list, r.Chains[i])
+	}
+	return list
+}
+
+// likeliest returns the indices of the chains of Likeliest.
+func (r *Record) likeliest(number int) (list []int) {
+	for i := range r.Chains {
+		list = append(list, i)
+	}
+	slices.SortStableFunc(list, func(a, b int) int {
+		return cmp.Compare(r.Chains[b].LogLikelihood, r.Chains[a].LogLikelihood)
+	})
 	return list[:min(number, len(list))]
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	// returns an error if the folder has samples of another device. "" and
 	// "auto" allow any device.
 	Device string
+	// Judge, unless nil, is a model that rates the samples. Run closes it.
+	Judge *infill.Filler
 	// Jobs is the number of sentences that are filled at once; 0 means 1.
 	Jobs int
 	// Observe is called with every step, one call at a time.
@@ -53,7 +55,8 @@ type Progress struct {
 	// the fills of this process. Both are 0 before its first fill is done.
 	ChainsPerSecond float64
 	Left            time.Duration
-	// Scoring reports that all fills are done and that Run is computing the scores.
+	// Scoring reports that all fills are done and that Run is computing the
+	// scores. Then Step and Steps count the fills that the judge has rated.
 	Scoring bool
 }
 
@@ -251,6 +254,17 @@ func (r *runner) run(ctx context.Context) (*Results, error) {
 	o.Observe(Progress{Sentences: o.Config.Sentences, Done: r.total, Total: r.total, Chains: o.Config.Chains,
 		Scoring: true})
 	results, err := newResults(ctx, f.header, f.records, o.Corpora)
+	if err != nil {
+		return nil, err
+	}
+	if o.Judge != nil {
+		j, err := r.judge(ctx)
+		if err := errors.Join(err, o.Judge.Close()); err != nil {
+			return nil, err
+		}
+		results.joined = append(results.joined, j)
+	}
+	err = results.writeSamples(f.dir)
 	if err != nil {
 		return nil, err
 	}

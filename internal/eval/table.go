@@ -147,6 +147,24 @@ func (r *Results) makeColumns(set string, reach float64) []column {
 		func(m *methodResult) *Estimate { return &m.SecondsPerSample })
 	sampling("model_rows_per_sample", "rows/sample", 1, 0, infinite,
 		func(m *methodResult) *Estimate { return &m.ModelRowsPerSample })
+	number := r.Configuration.Chains
+	if set == "top" {
+		number = r.Configuration.Top
+	}
+	for _, j := range r.joined {
+		title := j.name
+		if name, found := strings.CutPrefix(j.name, judged); found {
+			model, _, _ := strings.Cut(name, "@")
+			title = "log P, " + model + " ↑"
+		}
+		sampling(j.name, title, 2, -infinite, infinite, func(m *methodResult) *Estimate {
+			records, err := r.header.recordsOf(r.records, m.Model, m.Method)
+			if err != nil {
+				return nil // never happens, as the run is whole
+			}
+			return j.of(r.header, records, number)
+		})
+	}
 	return list
 }
 
@@ -188,6 +206,15 @@ func (r *Results) Table(set string) *Table {
 		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, "+
 			"seconds and rows: %s", 100*c.Metrics.Confidence, sampling),
 		r.referenceNote())
+	for _, j := range r.joined {
+		note := "by the samples' ids"
+		if strings.HasPrefix(j.name, judged) {
+			note = "mean log P of a filled word by that model, which did not sample: left to right, in its own " +
+				"tokens, nats"
+		}
+		t.Notes = append(t.Notes, fmt.Sprintf("%s: %s; %d of %d samples have a number; interval: %s", j.name, note,
+			len(j.numbers), len(r.records)*c.Chains, sampling))
+	}
 	return t
 }
 

@@ -66,6 +66,7 @@ func (w *Watched) Again() *Watched {
 	there, err := journal.ReadJSON(filepath.Join(w.dir, metricsFile), &results)
 	note(err)
 	if there {
+		results.header, results.records = h, next.records
 		next.Results = &results
 		note(next.addSeconds())
 	}
@@ -172,7 +173,7 @@ func ReadResults(dir string) (*Results, error) {
 	case w.Header.supported(dir) != nil:
 		return nil, w.Header.supported(dir)
 	case w.Results != nil:
-		return w.Results, w.addSeconds()
+		return w.Results, errors.Join(w.addSeconds(), w.Results.joinOwn(dir))
 	case w.Note != "":
 		return nil, fmt.Errorf("%s: start the run again, which writes it again", w.Note)
 	case w.Done() >= w.Total():

@@ -41,6 +41,7 @@ type command struct {
 	Fraction float64  `option:"mask-fraction" help:"share of a sentence's words to mask"`
 	Slots    int      `option:"slots" help:"words to mask in every sentence, instead of a fraction"`
 	Out      string   `option:"out" short:"o" word:"DIR" help:"DIR of the run (default: eval- and the preset)"`
+	Judge    string   `option:"judge" word:"NAME" help:"NAME of another model, or a folder with one, that rates the fills of all samples"`
 	Jobs     int      `option:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
 	base   []infill.Given // options that all samplers share
@@ -207,11 +208,24 @@ func (c *command) run(ctx context.Context) error {
 		}
 		fillers = append(fillers, filler)
 	}
+	var judge *infill.Filler
+	if c.Judge != "" {
+		of := c.model
+		of.Model = c.Judge
+		judge, err = of.Open(c.streams)
+		if err != nil {
+			return err
+		}
+		own := judge.Model().SHA256
+		if slices.ContainsFunc(fillers, func(f *infill.Filler) bool { return f.Model().SHA256 == own }) {
+			return cli.Usagef("--judge %s: it makes the samples: name another model", c.Judge)
+		}
+	}
 	bar := cli.NewBar(c.streams, c.model.Quiet, true)
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: c.Out, Config: c.config, Models: fillers, Corpora: corpora,
-		Device: c.model.Device, Jobs: c.Jobs,
+		Device: c.model.Device, Jobs: c.Jobs, Judge: judge,
 		Observe: func(step eval.Progress) {
 			// A fill counts as a thousand units, so that the bar also
 			// moves during a fill.
@@ -322,6 +336,9 @@ func blocks(grid [][]string, width int) (list [][][]string) {
 func newShowCmd(s *terminal.Streams) *cobra.Command {
 	quiet := false
 	table := table{streams: s}
+	var files struct {
+		Join []string `option:"join" word:"FILE" help:"FILE in CSV with numbers of samples by the id of samples.csv, each column to join to the table"`
+	}
 	cmd := &cobra.Command{
 		Use:   "show DIR",
 		Short: "Print the table of a run that is done",
@@ -331,12 +348,18 @@ func newShowCmd(s *terminal.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for _, path := range files.Join {
+				if err := results.Join(path); err != nil {
+					return &cli.Failure{Err: fmt.Errorf("--join: %w", err)}
+				}
+			}
 			return table.print(results, args[0], quiet)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no warnings")
 	table.register(cmd)
+	cli.Bind(cmd, &files)
 	cmd.Flags().StringVar(&table.score, "x", table.score, "`NAME` of the score that --format svg draws against U")
 	return cmd
 }
@@ -344,7 +367,11 @@ func newShowCmd(s *terminal.Streams) *cobra.Command {
 // describe returns a line about the state of an evaluation.
 func describe(step eval.Progress, models int) string {
 	if step.Scoring {
-		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)
+		text := fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)
+		if step.Steps > 0 {
+			text = fmt.Sprintf("%d of %d chains are judged", step.Step*step.Chains, step.Steps*step.Chains)
+		}
+		return text
 	}
 	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Chains,
 		step.Total*step.Chains)

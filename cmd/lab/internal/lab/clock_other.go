@@ -4,7 +4,8 @@ package lab
 
 import "time"
 
-// secondsAre says which time the clock measures.
-const secondsAre = "wall-clock time"
+// SecondsAre says which time the clock measures.
+const SecondsAre = "wall-clock time"
 
-func clock() time.Time { return time.Now() }
+// Clock returns the time.
+func Clock() time.Time { return time.Now() }

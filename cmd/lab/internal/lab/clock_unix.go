@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// secondsAre says which time the clock measures.
-const secondsAre = "processor time of the process"
+// SecondsAre says which time the clock measures.
+const SecondsAre = "processor time of the process"
 
-// clock returns the processor time that this process has used. Unlike the time
+// Clock returns the processor time that this process has used. Unlike the time
 // of day, it does not advance while other processes have the processor.
-func clock() time.Time {
+func Clock() time.Time {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		// Getrusage fails only for wrong arguments.

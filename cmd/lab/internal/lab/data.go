@@ -29,29 +29,29 @@ import (
 //go:embed data/*.csv data/*.tsv data/*.txt
 var carried embed.FS
 
-// regressions lists the names of the laboratory's own tables.
-func regressions() []string { return []string{"diabetes", "election", "breast-cancer"} }
+// Regressions lists the names of the laboratory's own tables.
+func Regressions() []string { return []string{"diabetes", "election", "breast-cancer"} }
 
 // regression is a table of examples with a number to predict.
 type regression struct {
-	inputs int
-	x      []float64 // [examples × inputs]
-	y      []float64
+	Inputs int
+	X      []float64 // [examples × inputs]
+	Y      []float64
 }
 
-// maxTable is the largest number of entries of a table.
-const maxTable = 1 << 24
+// MaxTable is the largest number of entries of a table.
+const MaxTable = 1 << 24
 
-// readRegression reads one of the laboratory's tables, or a CSV file. The last
+// ReadRegression reads one of the laboratory's tables, or a CSV file. The last
 // column is the number to predict.
-func readRegression(in *inputs, name string) (*regression, error) {
-	text, err := in.read("data", name, regressions(), ".csv")
+func ReadRegression(in *Inputs, name string) (*regression, error) {
+	text, err := in.Read("data", name, Regressions(), ".csv")
 	if err != nil {
-		return nil, refuse("data", "%s: %w", name, err)
+		return nil, Refuse("data", "%s: %w", name, err)
 	}
 	t, err := parseRegression(text)
 	if err != nil {
-		return nil, refuse("data", "%s: %w", name, err)
+		return nil, Refuse("data", "%s: %w", name, err)
 	}
 	return t, nil
 }
@@ -67,11 +67,11 @@ func parseRegression(text []byte) (*regression, error) {
 		return nil, fmt.Errorf("%d lines: a header is needed, and 5 examples, a fifth of them to test with", len(rows))
 	}
 	last := len(rows[0]) - 1
-	if last < 1 || len(rows)*last > maxTable {
+	if last < 1 || len(rows)*last > MaxTable {
 		return nil, fmt.Errorf("%d columns and %d lines: the last column is predicted from those before it, of at "+
-			"most %d numbers", last+1, len(rows), maxTable)
+			"most %d numbers", last+1, len(rows), MaxTable)
 	}
-	t := &regression{inputs: last}
+	t := &regression{Inputs: last}
 	for n, row := range rows[1:] {
 		for i, word := range row {
 			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
@@ -79,50 +79,50 @@ func parseRegression(text []byte) (*regression, error) {
 				return nil, fmt.Errorf("line %d, column %s: %q is not a finite number", n+2, rows[0][i], word)
 			}
 			if i < last {
-				t.x = append(t.x, x)
+				t.X = append(t.X, x)
 			} else {
-				t.y = append(t.y, x)
+				t.Y = append(t.Y, x)
 			}
 		}
 	}
-	if slices.Min(t.y) == slices.Max(t.y) {
+	if slices.Min(t.Y) == slices.Max(t.Y) {
 		return nil, fmt.Errorf("column %s is the same in every line: there is nothing to predict", rows[0][last])
 	}
 	return t, nil
 }
 
-// split is a table in two parts: a fifth to test with, as in the papers, and
+// Split is a table in two parts: a fifth to test with, as in the papers, and
 // the rest to train with. Outputs are between 0 and 1. Inputs are scaled in one
 // of the ways of inputScales.
-type split struct {
-	trainX, trainY, testX, testY []float64
+type Split struct {
+	TrainX, TrainY, TestX, TestY []float64
 }
 
-// inputScales lists how inputs are scaled, over the training part: mean 0 and
+// InputScales lists how inputs are scaled, over the training part: mean 0 and
 // standard deviation 1, or from 0 to 1.
-func inputScales() []string { return []string{"standard", "unit"} }
+func InputScales() []string { return []string{"standard", "unit"} }
 
-func (t *regression) split(r *rand.Rand, scale string) split {
-	var s split
-	examples := len(t.y)
-	low := slices.Min(t.y)
-	high := slices.Max(t.y)
+func (t *regression) Split(r *rand.Rand, scale string) Split {
+	var s Split
+	examples := len(t.Y)
+	low := slices.Min(t.Y)
+	high := slices.Max(t.Y)
 	train := examples - examples/5
 	for n, i := range r.Perm(examples) {
-		x := t.x[i*t.inputs : (i+1)*t.inputs]
-		y := (t.y[i] - low) / (high - low)
+		x := t.X[i*t.Inputs : (i+1)*t.Inputs]
+		y := (t.Y[i] - low) / (high - low)
 		if n < train {
-			s.trainX = append(s.trainX, x...)
-			s.trainY = append(s.trainY, y)
+			s.TrainX = append(s.TrainX, x...)
+			s.TrainY = append(s.TrainY, y)
 		} else {
-			s.testX = append(s.testX, x...)
-			s.testY = append(s.testY, y)
+			s.TestX = append(s.TestX, x...)
+			s.TestY = append(s.TestY, y)
 		}
 	}
 	column := make([]float64, train)
-	for j := range t.inputs {
+	for j := range t.Inputs {
 		for i := range column {
-			column[i] = s.trainX[i*t.inputs+j]
+			column[i] = s.TrainX[i*t.Inputs+j]
 		}
 		origin, unit := stat.PopMeanStdDev(column, nil)
 		if scale == "unit" {
@@ -132,8 +132,8 @@ func (t *regression) split(r *rand.Rand, scale string) split {
 		if unit == 0 {
 			unit = 1 // the column is constant
 		}
-		for _, part := range [][]float64{s.trainX, s.testX} {
-			for i := j; i < len(part); i += t.inputs {
+		for _, part := range [][]float64{s.TrainX, s.TestX} {
+			for i := j; i < len(part); i += t.Inputs {
 				part[i] = (part[i] - origin) / unit
 			}
 		}
@@ -141,38 +141,40 @@ func (t *regression) split(r *rand.Rand, scale string) split {
 	return s
 }
 
-func rootMeanSquare(a, b []float64) float64 {
+// RootMeanSquare returns the root of the mean square of a - b.
+func RootMeanSquare(a, b []float64) float64 {
 	return floats.Distance(a, b, 2) / math.Sqrt(float64(len(a)))
 }
 
-// imageSet holds images of one size, [images × pixels], each pixel between 0
+// ImageSet holds images of one size, [images × pixels], each pixel between 0
 // and 1.
-type imageSet struct {
-	rows, columns int
-	train         []float64
+type ImageSet struct {
+	Rows, Columns int
+	Train         []float64
 	test          []float64 // if nil, each repetition draws a fifth of train for tests
-	// validation chooses the weights that are tested; nil if the last ones are.
-	validation []float64
+	// Validation chooses the weights that are tested; nil if the last ones are.
+	Validation []float64
 }
 
-func (s *imageSet) pixels() int { return s.rows * s.columns }
+// Pixels returns the number of pixels of an image.
+func (s *ImageSet) Pixels() int { return s.Rows * s.Columns }
 
-// imageSets lists the names of the image sets that the laboratory has or makes.
-func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
+// ImageSets lists the names of the image sets that the laboratory has or makes.
+func ImageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readPictures makes images, or reads the digits, an IDX file, perhaps
+// ReadPictures makes images, or reads the digits, an IDX file, perhaps
 // compressed, or an .amat file. Errors name the option.
-func readPictures(in *inputs, option, name string, side int) (*imageSet, error) {
+func ReadPictures(in *Inputs, option, name string, side int) (*ImageSet, error) {
 	if name == "bars-and-stripes" {
-		s := &imageSet{rows: side, columns: side}
-		for _, v := range slices.Concat(barsAndStripes(side)...) {
-			s.train = append(s.train, float64(v))
+		s := &ImageSet{Rows: side, Columns: side}
+		for _, v := range slices.Concat(BarsAndStripes(side)...) {
+			s.Train = append(s.Train, float64(v))
 		}
 		return s, nil
 	}
-	text, err := in.read(option, name, imageSets(), ".txt")
+	text, err := in.Read(option, name, ImageSets(), ".txt")
 	if err != nil {
-		return nil, refuse(option, "%s: %w", name, err)
+		return nil, Refuse(option, "%s: %w", name, err)
 	}
 	if name == "digits" {
 		return parseDigits(string(text)), nil
@@ -183,18 +185,18 @@ func readPictures(in *inputs, option, name string, side int) (*imageSet, error) 
 	}
 	s, err := parse(text)
 	if err != nil {
-		return nil, refuse(option, "%s: %w", name, err)
+		return nil, Refuse(option, "%s: %w", name, err)
 	}
 	return s, nil
 }
 
 // parseDigits reads images, one a line, of 64 grey levels. A level is a
 // character: 0 to 9, and a to g for 10 to 16.
-func parseDigits(text string) *imageSet {
-	p := &imageSet{rows: 8, columns: 8}
+func parseDigits(text string) *ImageSet {
+	p := &ImageSet{Rows: 8, Columns: 8}
 	for line := range strings.Lines(text) {
 		for _, letter := range line[:64] {
-			p.train = append(p.train, float64(strings.IndexRune("0123456789abcdefg", letter))/16)
+			p.Train = append(p.Train, float64(strings.IndexRune("0123456789abcdefg", letter))/16)
 		}
 	}
 	return p
@@ -206,17 +208,17 @@ const maxPixels = 1 << 28
 // parseAMAT reads images as the static binary MNIST has them: a line of numbers
 // from 0 to 1 for each, row by row, with spaces between them. Images are
 // square.
-func parseAMAT(text []byte) (*imageSet, error) {
-	p := &imageSet{}
+func parseAMAT(text []byte) (*ImageSet, error) {
+	p := &ImageSet{}
 	line := 0
 	for words := range strings.Lines(string(text)) {
 		line++
 		numbers := strings.Fields(words)
 		if line == 1 {
-			p.rows = int(math.Round(math.Sqrt(float64(len(numbers)))))
-			p.columns = p.rows
+			p.Rows = int(math.Round(math.Sqrt(float64(len(numbers)))))
+			p.Columns = p.Rows
 		}
-		if len(numbers) != p.pixels() || p.rows == 0 {
+		if len(numbers) != p.Pixels() || p.Rows == 0 {
 			return nil, fmt.Errorf("line %d has %d numbers: as many as a square has pixels are wanted, in each line",
 				line, len(numbers))
 		}
@@ -225,7 +227,7 @@ func parseAMAT(text []byte) (*imageSet, error) {
 			if err != nil || !(x >= 0 && x <= 1) {
 				return nil, fmt.Errorf("line %d: %q is not a number from 0 to 1", line, word)
 			}
-			p.train = append(p.train, x)
+			p.Train = append(p.Train, x)
 		}
 	}
 	if line == 0 {
@@ -236,7 +238,7 @@ func parseAMAT(text []byte) (*imageSet, error) {
 
 // parseIDX reads images in MNIST's format: the bytes 0, 0, type 8, 3
 // dimensions, then their sizes, then the pixels.
-func parseIDX(text []byte) (*imageSet, error) {
+func parseIDX(text []byte) (*ImageSet, error) {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))
 		if err != nil {
@@ -257,26 +259,26 @@ func parseIDX(text []byte) (*imageSet, error) {
 		uint64(n)*uint64(rows)*uint64(columns) > maxPixels {
 		return nil, fmt.Errorf("%d images of %d × %d pixels: there can be %d pixels", n, rows, columns, maxPixels)
 	}
-	p := &imageSet{rows: int(rows), columns: int(columns)}
-	if want := int(n) * p.rows * p.columns; len(text) != 16+want {
+	p := &ImageSet{Rows: int(rows), Columns: int(columns)}
+	if want := int(n) * p.Rows * p.Columns; len(text) != 16+want {
 		return nil, fmt.Errorf("%d bytes of pixels, and its header says %d", len(text)-16, want)
 	}
 	for _, b := range text[16:] {
-		p.train = append(p.train, float64(b)/255)
+		p.Train = append(p.Train, float64(b)/255)
 	}
 	return p, nil
 }
 
-// imageFlags defines the flags that choose images, and returns a function that
+// ImageFlags defines the flags that choose images, and returns a function that
 // reads them.
-func imageFlags(f *pflag.FlagSet) func(*inputs) (*imageSet, error) {
+func ImageFlags(f *pflag.FlagSet) func(*Inputs) (*ImageSet, error) {
 	data := f.String("data", "digits",
-		"images: "+strings.Join(imageSets(), ", ")+", or a `FILE` in the form IDX, or .amat")
+		"images: "+strings.Join(ImageSets(), ", ")+", or a `FILE` in the form IDX, or .amat")
 	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
-	side := wholeFlag(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
-	return func(in *inputs) (*imageSet, error) {
-		s, err := readPictures(in, "data", *data, *side)
+	side := WholeFlag(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
+	return func(in *Inputs) (*ImageSet, error) {
+		s, err := ReadPictures(in, "data", *data, *side)
 		switch {
 		case err != nil:
 			return nil, err
@@ -286,83 +288,83 @@ func imageFlags(f *pflag.FlagSet) func(*inputs) (*imageSet, error) {
 				return nil, err
 			}
 		case *data == "bars-and-stripes":
-			s.test = s.train
-		case len(s.train) < 5*s.pixels():
-			return nil, refuse("data", "%d images: at least 5 are needed", len(s.train)/s.pixels())
+			s.test = s.Train
+		case len(s.Train) < 5*s.Pixels():
+			return nil, Refuse("data", "%d images: at least 5 are needed", len(s.Train)/s.Pixels())
 		}
 		return s, nil
 	}
 }
 
 // alike reads more images of the same size.
-func (s *imageSet) alike(in *inputs, option, name string, side int) ([]float64, error) {
-	other, err := readPictures(in, option, name, side)
+func (s *ImageSet) alike(in *Inputs, option, name string, side int) ([]float64, error) {
+	other, err := ReadPictures(in, option, name, side)
 	if err != nil {
 		return nil, err
 	}
-	if other.rows != s.rows || other.columns != s.columns {
-		return nil, refuse(option, "images of %d × %d pixels, and those of the data have %d × %d", other.rows,
-			other.columns, s.rows, s.columns)
+	if other.Rows != s.Rows || other.Columns != s.Columns {
+		return nil, Refuse(option, "images of %d × %d pixels, and those of the data have %d × %d", other.Rows,
+			other.Columns, s.Rows, s.Columns)
 	}
-	return other.train, nil
+	return other.Train, nil
 }
 
-// validated makes a set that images reads also have the images of --validation.
-func validated(f *pflag.FlagSet, images func(*inputs) (*imageSet, error)) func(*inputs) (*imageSet, error) {
+// Validated makes a set that images reads also have the images of --validation.
+func Validated(f *pflag.FlagSet, images func(*Inputs) (*ImageSet, error)) func(*Inputs) (*ImageSet, error) {
 	name := f.String("validation", "", "`FILE` of images that choose which weights are tested; the last ones when not "+
 		"given")
-	return func(in *inputs) (*imageSet, error) {
+	return func(in *Inputs) (*ImageSet, error) {
 		s, err := images(in)
 		if err != nil || *name == "" {
 			return s, err
 		}
-		s.validation, err = s.alike(in, "validation", *name, s.rows)
+		s.Validation, err = s.alike(in, "validation", *name, s.Rows)
 		return s, err
 	}
 }
 
-// best keeps the weights that validate best.
-type best struct {
+// Best keeps the weights that validate best.
+type Best struct {
 	score   float64
-	weights []float64 // nil before the first
-	update  int
+	Weights []float64 // nil before the first
+	Update  int
 }
 
-// offer keeps the weights of an update if their score is the largest so far.
-func (k *best) offer(update int, score float64, weights []float64) {
-	if k.weights == nil || score > k.score {
-		*k = best{score, slices.Clone(weights), update}
+// Offer keeps the weights of an update if their score is the largest so far.
+func (k *Best) Offer(update int, score float64, weights []float64) {
+	if k.Weights == nil || score > k.score {
+		*k = Best{score, slices.Clone(weights), update}
 	}
 }
 
-// split returns images to train with and images to test with. If the set has no
+// Split returns images to train with and images to test with. If the set has no
 // test images, split draws a fifth.
-func (s *imageSet) split(b *bench) (train, test []float64) {
+func (s *ImageSet) Split(b *Bench) (train, test []float64) {
 	if s.test != nil {
-		return s.train, s.test
+		return s.Train, s.test
 	}
-	count := len(s.train) / s.pixels()
-	all := rows(s.train, s.pixels(), b.stream("split").Perm(count))
-	cut := count / 5 * s.pixels()
+	count := len(s.Train) / s.Pixels()
+	all := RowsOf(s.Train, s.Pixels(), b.Stream("split").Perm(count))
+	cut := count / 5 * s.Pixels()
 	return all[cut:], all[:cut]
 }
 
-// binarised turns grey pixels into 0 or 1. If dynamic is true, 1 has the
+// Binarised turns grey pixels into 0 or 1. If dynamic is true, 1 has the
 // probability grey. Otherwise, it rounds.
-func binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
+func Binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	states := make([]int, len(pixels))
 	for i, x := range pixels {
 		at := 0.5
 		if dynamic {
 			at = r.Float64()
 		}
-		states[i] = bit(x > at || x == 1)
+		states[i] = Bit(x > at || x == 1)
 	}
 	return states
 }
 
-// quantised gives each pixel the nearest of levels greys.
-func quantised(pixels []float64, levels int) []int {
+// Quantised gives each pixel the nearest of levels greys.
+func Quantised(pixels []float64, levels int) []int {
 	states := make([]int, len(pixels))
 	for i, x := range pixels {
 		states[i] = int(math.Round(x * float64(levels-1)))
@@ -370,24 +372,45 @@ func quantised(pixels []float64, levels int) []int {
 	return states
 }
 
-// grid draws up to 100 images in rows of 10, with lines between them. Each
+// Grid draws up to 100 images in rows of 10, with lines between them. Each
 // pixel, one of levels greys, becomes 4 × 4 pixels.
-func (s *imageSet) grid(states []int, levels int) image.Image {
+func (s *ImageSet) Grid(states []int, levels int) image.Image {
 	const side, pixel = 10, 4
-	n := min(side*side, len(states)/(s.rows*s.columns))
-	w := side * (s.columns*pixel + pixel)
-	h := (n + side - 1) / side * (s.rows*pixel + pixel)
+	n := min(side*side, len(states)/(s.Rows*s.Columns))
+	w := side * (s.Columns*pixel + pixel)
+	h := (n + side - 1) / side * (s.Rows*pixel + pixel)
 	m := image.NewGray(image.Rect(0, 0, w, h))
 	for i := range m.Pix {
 		m.Pix[i] = 128
 	}
 	for i := range n {
-		for y := range s.rows * pixel {
-			for x := range s.columns * pixel {
-				v := states[(i*s.rows+y/pixel)*s.columns+x/pixel]
-				m.Pix[(i/side*(s.rows+1)*pixel+y)*m.Stride+i%side*(s.columns+1)*pixel+x] = uint8(255 * v / (levels - 1))
+		for y := range s.Rows * pixel {
+			for x := range s.Columns * pixel {
+				v := states[(i*s.Rows+y/pixel)*s.Columns+x/pixel]
+				m.Pix[(i/side*(s.Rows+1)*pixel+y)*m.Stride+i%side*(s.Columns+1)*pixel+x] = uint8(255 * v / (levels - 1))
 			}
 		}
 	}
 	return m
+}
+
+// BarsAndStripes lists the images in which each row, or each column, is all on
+// or all off: 2^(side+1) - 2 of them.
+func BarsAndStripes(side int) [][]int {
+	var data [][]int
+	for choice := range 1 << side {
+		rows := make([]int, side*side)
+		columns := make([]int, side*side)
+		for i := range rows {
+			rows[i] = choice >> (i / side) & 1
+			columns[i] = choice >> (i % side) & 1
+		}
+		data = append(data, rows)
+		// All on and all off are the same image by rows and by columns, so list
+		// them once.
+		if choice != 0 && choice != 1<<side-1 {
+			data = append(data, columns)
+		}
+	}
+	return data
 }

@@ -22,10 +22,10 @@ import (
 // drawings maps names of files to plots.
 type drawings map[string]*plot.Plot
 
-// draw plots every curve, against x and against seconds, and columns against
+// Draw plots every curve, against x and against seconds, and columns against
 // labels and other columns. A line shows one value of the first label. Each
 // value of the other labels has a plot of its own.
-func (r *StudyReport) draw() (drawings, error) {
+func (r *StudyReport) Draw() (drawings, error) {
 	list := drawings{}
 	failed := error(nil)
 	add := func(name string, p *plot.Plot, err error) {
@@ -36,23 +36,23 @@ func (r *StudyReport) draw() (drawings, error) {
 	}
 	for _, panel := range r.panels() {
 		suffix := ""
-		title := r.plan.caption
+		title := r.Plan.Caption
 		if panel.name() != "" {
-			suffix = "-" + plain(panel.name())
+			suffix = "-" + Plain(panel.name())
 			title += "\n" + panel.words()
 		}
-		for _, c := range r.plan.curves {
-			p, err := panel.curves(c, title, c.x, func(s sample) float64 { return s.X })
-			add(c.name+suffix, p, err)
+		for _, c := range r.Plan.Curves {
+			p, err := panel.curves(c, title, c.X, func(s Sample) float64 { return s.X })
+			add(c.Name+suffix, p, err)
 			p, err = panel.curves(c, title, "seconds of processor time (noisy)",
-				func(s sample) float64 { return s.Seconds })
-			add(c.name+suffix+"-by-second", p, err)
+				func(s Sample) float64 { return s.Seconds })
+			add(c.Name+suffix+"-by-second", p, err)
 		}
 	}
-	for _, c := range r.plan.columns {
-		if c.against != "" {
+	for _, c := range r.Plan.Columns {
+		if c.Against != "" {
 			p, err := r.drawColumn(c)
-			add(c.name+"-by-"+c.against, p, err)
+			add(c.Name+"-by-"+c.Against, p, err)
 		}
 	}
 	return list, failed
@@ -62,7 +62,7 @@ func (r *StudyReport) draw() (drawings, error) {
 func (p panel) words() string {
 	var words []string
 	for _, l := range p[0].labels()[1:] {
-		if l.Value != all {
+		if l.Value != AllSamplers {
 			words = append(words, l.Name+" "+l.Value)
 		}
 	}
@@ -70,7 +70,7 @@ func (p panel) words() string {
 }
 
 // legend returns the value of a label, with the label's name before a number.
-func (l parameter) legend() string {
+func (l Label) legend() string {
 	_, err := strconv.ParseFloat(l.Value, 64)
 	if err == nil {
 		return l.Name + " " + l.Value
@@ -82,15 +82,15 @@ func (l parameter) legend() string {
 const standardErrors = "± one standard error"
 
 // curves plots a curve of every group, averaged over the group's repetitions.
-func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
+func (p panel) curves(c Curve, title, x string, at func(Sample) float64) (*plot.Plot, error) {
 	var list []line
 	for _, g := range p {
 		l := line{name: g.labels()[0].legend()}
 		for k := 0; ; k++ {
 			var xs []float64
-			var points []sample
+			var points []Sample
 			for _, cell := range g {
-				if s := cell.Curves[c.name]; k < len(s) {
+				if s := cell.Curves[c.Name]; k < len(s) {
 					xs = append(xs, at(s[k]))
 					points = append(points, s[k])
 				}
@@ -98,21 +98,21 @@ func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.
 			if xs == nil {
 				break
 			}
-			if x := stat.Mean(xs, nil); !c.log || x > 0 {
+			if x := stat.Mean(xs, nil); !c.Log || x > 0 {
 				l.add(x, average(points))
 			}
 		}
 		list = append(list, l)
 	}
-	drawn, err := drawLines(title, x, c.y, cmp.Or(c.interval, standardErrors), list)
+	drawn, err := drawLines(title, x, c.Y, cmp.Or(c.Interval, standardErrors), list)
 	if drawn == nil || err != nil {
 		return drawn, err
 	}
-	if c.log {
+	if c.Log {
 		drawn.X.Scale = plot.LogScale{}
 		drawn.X.Tick.Marker = plot.LogTicks{Prec: -1}
 	}
-	if c.shares {
+	if c.Shares {
 		drawn.X.Min = 0
 		drawn.X.Max = 100
 		drawn.Y.Min = 0
@@ -127,7 +127,7 @@ func (p panel) curves(c curve, title, x string, at func(sample) float64) (*plot.
 
 // average returns the mean of the points of several repetitions, with the
 // standard error between them. A single point has its own interval.
-func average(points []sample) sample {
+func average(points []Sample) Sample {
 	if len(points) == 1 {
 		s := points[0]
 		if s.Low == 0 && s.High == 0 {
@@ -145,41 +145,41 @@ func average(points []sample) sample {
 
 // around returns the mean of values, and an interval of one standard error to
 // each side.
-func around(values []float64) sample {
-	mean, e := meanAndError(values)
+func around(values []float64) Sample {
+	mean, e := MeanAndError(values)
 	if math.IsNaN(e) {
 		e = 0
 	}
-	return sample{Y: mean, Low: mean - e, High: mean + e}
+	return Sample{Y: mean, Low: mean - e, High: mean + e}
 }
 
 // drawColumn plots a column. Against a label of numbers, each value of the
 // first label has a line. Against another column, a line joins the settings of
 // each sampler.
-func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
+func (r *StudyReport) drawColumn(c Column) (*plot.Plot, error) {
 	var list []line
 	for _, g := range r.groups() {
-		values := g.numbers(c.name)
+		values := g.numbers(c.Name)
 		if len(values) == 0 {
 			continue
 		}
 		y := around(values)
 		if len(values) == 1 {
-			y.Low -= g[0].Errors[c.name]
-			y.High += g[0].Errors[c.name]
+			y.Low -= g[0].Errors[c.Name]
+			y.High += g[0].Errors[c.Name]
 		}
-		if x := g.numbers(c.against); len(x) > 0 {
+		if x := g.numbers(c.Against); len(x) > 0 {
 			name, _, _ := strings.Cut(g.labels()[0].Value, ":")
 			lineOf(&list, name).add(stat.Mean(x, nil), y)
 		}
-		if x, err := strconv.ParseFloat(g.labels().value(c.against), 64); err == nil {
+		if x, err := strconv.ParseFloat(g.labels().Value(c.Against), 64); err == nil {
 			lineOf(&list, g.labels()[0].legend()).add(math.Max(x, 1e-9), y)
 		}
 	}
 	for i := range list {
 		sort.Stable(&list[i])
 	}
-	return drawLines(r.plan.caption, c.against, c.name, standardErrors, list)
+	return drawLines(r.Plan.Caption, c.Against, c.Name, standardErrors, list)
 }
 
 // line is a line of a plot, with an interval at each point.
@@ -189,7 +189,7 @@ type line struct {
 	low, high []float64
 }
 
-func (l *line) add(x float64, y sample) {
+func (l *line) add(x float64, y Sample) {
 	l.at = append(l.at, plotter.XY{X: x, Y: y.Y})
 	l.low = append(l.low, y.Low)
 	l.high = append(l.high, y.High)

@@ -14,6 +14,15 @@ import (
 	"infill/samplers"
 )
 
+const (
+	// MaxCategories is the largest number of categories of a slot, because a
+	// run keeps each slot in a byte.
+	MaxCategories = 256
+	// MaxChains and MaxSteps are the most chains, and the most steps of each.
+	MaxChains = 1 << 14
+	MaxSteps  = 1 << 30
+)
+
 // value is the value of a flag. An error of parse completes the sentence `"x"
 // is not ...`.
 type value[T any] struct {
@@ -33,8 +42,8 @@ func (v value[T]) Set(text string) error {
 func (v value[T]) String() string { return v.text(*v.at) }
 func (value[T]) Type() string     { return "value" }
 
-// define defines a flag and returns a pointer to its value.
-func define[T any](f *pflag.FlagSet, name string, at T, usage string, parse func(string) (T, error),
+// DefineFlag defines a flag and returns a pointer to its value.
+func DefineFlag[T any](f *pflag.FlagSet, name string, at T, usage string, parse func(string) (T, error),
 	text func(T) string) *T {
 	f.Var(value[T]{&at, parse, text}, name, usage)
 	return &at
@@ -46,26 +55,27 @@ func WrongValue(name, text string, wanted error) error {
 	if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
 		wanted = errors.New("a whole number of 0 or more, below 2^64")
 	}
-	return refuse(name, "%q is not %w", text, wanted)
+	return Refuse(name, "%q is not %w", text, wanted)
 }
 
-// number defines a flag for a finite number; bound is "", " of 0 or more" or "
+// NumberFlag defines a flag for a finite number; bound is "", " of 0 or more" or "
 // above 0".
-func number(f *pflag.FlagSet, name string, at float64, bound, usage string) *float64 {
-	return define(f, name, at, usage, func(text string) (float64, error) {
+func NumberFlag(f *pflag.FlagSet, name string, at float64, bound, usage string) *float64 {
+	return DefineFlag(f, name, at, usage, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !logmath.Finite(x) || bound != "" && x < 0 || bound == " above 0" && x == 0 {
 			return 0, errors.New("a finite number" + bound)
 		}
 		return x, nil
-	}, decimal)
+	}, Decimal)
 }
 
-func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// Decimal writes a number with as few digits as tell it apart.
+func Decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// wholeFlag defines a flag for a whole number from low to high.
-func wholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *int {
-	return define(f, name, at, usage, func(text string) (int, error) {
+// WholeFlag defines a flag for a whole number from low to high.
+func WholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *int {
+	return DefineFlag(f, name, at, usage, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < low || n > high {
 			return 0, fmt.Errorf("a whole number from %d to %d", low, high)
@@ -74,13 +84,13 @@ func wholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *
 	}, strconv.Itoa)
 }
 
-// targetSeed defines the flag for the seed with which a target is drawn.
-func targetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
+// TargetSeed defines the flag for the seed with which a target is drawn.
+func TargetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
-// choiceFlag defines a flag whose value is one of the words. The default is
+// ChoiceFlag defines a flag whose value is one of the words. The default is
 // words[0].
-func choiceFlag(f *pflag.FlagSet, name string, words []string, usage string) *string {
-	return define(f, name, words[0], strings.Join(words, "|")+": "+usage, func(text string) (string, error) {
+func ChoiceFlag(f *pflag.FlagSet, name string, words []string, usage string) *string {
+	return DefineFlag(f, name, words[0], strings.Join(words, "|")+": "+usage, func(text string) (string, error) {
 		if !slices.Contains(words, text) {
 			return "", errors.New("one of " + strings.Join(words, ", "))
 		}
@@ -88,10 +98,10 @@ func choiceFlag(f *pflag.FlagSet, name string, words []string, usage string) *st
 	}, func(text string) string { return text })
 }
 
-// choices defines a flag whose value is a list of words, separated by commas.
-func choices(f *pflag.FlagSet, name string, at, words []string) *[]string {
+// ChoicesFlag defines a flag whose value is a list of words, separated by commas.
+func ChoicesFlag(f *pflag.FlagSet, name string, at, words []string) *[]string {
 	usage := "some of " + strings.Join(words, ", ") + ", with commas between them"
-	return define(f, name, at, usage, func(text string) ([]string, error) {
+	return DefineFlag(f, name, at, usage, func(text string) ([]string, error) {
 		list := strings.Split(text, ",")
 		for _, word := range list {
 			if !slices.Contains(words, word) {
@@ -102,41 +112,42 @@ func choices(f *pflag.FlagSet, name string, at, words []string) *[]string {
 	}, func(list []string) string { return strings.Join(list, ",") })
 }
 
-// samplersFlag defines a flag for a list of samplers.
-func samplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
-	specs, err := parseSpecs(at)
+// SamplersFlag defines a flag for a list of samplers.
+func SamplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
+	specs, err := ParseSpecs(at)
 	if err != nil {
 		panic(err) // the program's own default is wrong
 	}
-	return define(f, name, specs, usage, func(text string) ([]Spec, error) {
-		specs, err := parseSpecs(text)
+	return DefineFlag(f, name, specs, usage, func(text string) ([]Spec, error) {
+		specs, err := ParseSpecs(text)
 		if err != nil {
 			err = fmt.Errorf("a list of samplers: %s", strings.TrimPrefix(err.Error(), "samplers: "))
 		}
 		return specs, err
-	}, labelsOf)
+	}, LabelsOf)
 }
 
-// numbersFlag defines a flag for finite numbers, or for whole numbers of 1 or
+// NumbersFlag defines a flag for finite numbers, or for whole numbers of 1 or
 // more, separated by commas or slashes.
-func numbersFlag[N int | float64](f *pflag.FlagSet, name string, at []N, usage string) *[]N {
+func NumbersFlag[N int | float64](f *pflag.FlagSet, name string, at []N, usage string) *[]N {
 	_, whole := any(at).([]int)
-	return define(f, name, at, usage, func(text string) (numbers []N, err error) {
+	return DefineFlag(f, name, at, usage, func(text string) (numbers []N, err error) {
 		for word := range strings.SplitSeq(strings.ReplaceAll(text, "/", ","), ",") {
 			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
 			switch {
-			case whole && (err != nil || x != math.Trunc(x) || x < 1 || x > maxCategories):
-				return nil, fmt.Errorf("whole numbers from 1 to %d with commas between them", maxCategories)
+			case whole && (err != nil || x != math.Trunc(x) || x < 1 || x > MaxCategories):
+				return nil, fmt.Errorf("whole numbers from 1 to %d with commas between them", MaxCategories)
 			case err != nil || !logmath.Finite(x):
 				return nil, errors.New("finite numbers with commas between them")
 			}
 			numbers = append(numbers, N(x))
 		}
 		return numbers, nil
-	}, joined)
+	}, Joined)
 }
 
-func joined[N int | float64](numbers []N) string {
+// Joined writes numbers with commas between them.
+func Joined[N int | float64](numbers []N) string {
 	texts := make([]string, len(numbers))
 	for i, n := range numbers {
 		texts[i] = fmt.Sprint(n)
@@ -144,17 +155,19 @@ func joined[N int | float64](numbers []N) string {
 	return strings.Join(texts, ",")
 }
 
-// size holds the two sides of a lattice.
-type size struct{ rows, columns int }
+// Size holds the two sides of a lattice.
+type Size struct{ Rows, Columns int }
 
-func (s size) sites() int { return s.rows * s.columns }
+// Sites returns the number of sites.
+func (s Size) Sites() int { return s.Rows * s.Columns }
 
 // maxSites is the largest number of sites of a lattice, so that a mistyped
 // digit fails at once.
 const maxSites = 1 << 16
 
-func sizeFlag(f *pflag.FlagSet, at size, usage string) *size {
-	return define(f, "size", at, usage, func(text string) (size, error) {
+// SizeFlag defines the flag for the size of a lattice, as 5x5.
+func SizeFlag(f *pflag.FlagSet, at Size, usage string) *Size {
+	return DefineFlag(f, "size", at, usage, func(text string) (Size, error) {
 		first, second, two := strings.Cut(text, "x")
 		if !two {
 			second = first
@@ -162,14 +175,14 @@ func sizeFlag(f *pflag.FlagSet, at size, usage string) *size {
 		r, err := strconv.Atoi(first)
 		c, also := strconv.Atoi(second)
 		if err != nil || also != nil || r < 1 || c < 1 || r > maxSites/c {
-			return size{}, fmt.Errorf("a size as 5x5, or 5 for both sides, up to %d sites", maxSites)
+			return Size{}, fmt.Errorf("a size as 5x5, or 5 for both sides, up to %d sites", maxSites)
 		}
-		return size{r, c}, nil
-	}, func(s size) string { return fmt.Sprintf("%dx%d", s.rows, s.columns) })
+		return Size{r, c}, nil
+	}, func(s Size) string { return fmt.Sprintf("%dx%d", s.Rows, s.Columns) })
 }
 
-// all stands, in a list of samplers, for every sampler that suits the target.
-const all = "all"
+// AllSamplers stands, in a list of samplers, for every sampler that suits the target.
+const AllSamplers = "all"
 
 // A Spec is one sampler of a comparison.
 type Spec struct {
@@ -185,11 +198,12 @@ type Spec struct {
 	Blind bool
 }
 
-// named returns the spec of a sampler without settings. The sampler then
+// Named returns the spec of a sampler without settings. The sampler then
 // chooses all settings itself.
-func named(name string) Spec { return Spec{Label: name, Spec: samplers.Spec{Name: name}} }
+func Named(name string) Spec { return Spec{Label: name, Spec: samplers.Spec{Name: name}} }
 
-func labelsOf(specs []Spec) string {
+// LabelsOf writes the labels of samplers with commas between them.
+func LabelsOf(specs []Spec) string {
 	var labels []string
 	for _, s := range specs {
 		labels = append(labels, s.Label)
@@ -197,22 +211,22 @@ func labelsOf(specs []Spec) string {
 	return strings.Join(labels, ",")
 }
 
-// parseSpecs reads samplers as [samplers.ParseList] does, with two more
+// ParseSpecs reads samplers as [samplers.ParseList] does, with two more
 // settings: steps, as in
 // "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500", and gradient=none of
 // gwg. "all" becomes a single spec, which a comparison unfolds.
-func parseSpecs(text string) (specs []Spec, err error) {
+func ParseSpecs(text string) (specs []Spec, err error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
-		return nil, refuse("samplers", "%w", err)
+		return nil, Refuse("samplers", "%w", err)
 	}
 	for _, sampler := range list {
 		s := Spec{Spec: sampler, Label: sampler.String()}
 		if slices.ContainsFunc(specs, func(earlier Spec) bool { return earlier.Label == s.Label }) {
-			return nil, refuse("samplers", "%q is given twice", s.Label)
+			return nil, Refuse("samplers", "%q is given twice", s.Label)
 		}
 		if err := s.check(); err != nil {
-			return nil, refuse("samplers", "%w", err)
+			return nil, Refuse("samplers", "%w", err)
 		}
 		specs = append(specs, s)
 	}
@@ -233,11 +247,21 @@ func (s *Spec) check() error {
 		}
 		s.Blind = true
 	}
-	if s.Name == all && len(s.Settings) == 0 && s.Steps == 0 {
+	if s.Name == AllSamplers && len(s.Settings) == 0 && s.Steps == 0 {
 		return nil
 	}
 	if samplers.Describe(s.Name).Name == "" {
-		return fmt.Errorf("%q is not one of %s, %s", s.Name, all, strings.Join(samplers.Names(), ", "))
+		return fmt.Errorf("%q is not one of %s, %s", s.Name, AllSamplers, strings.Join(samplers.Names(), ", "))
 	}
 	return s.Check()
+}
+
+// CheckedSpecs returns an error if the list has a spec that only comparisons
+// take.
+func CheckedSpecs(list []Spec) error {
+	if slices.ContainsFunc(list, func(s Spec) bool { return s.Name == AllSamplers || s.Steps > 0 }) {
+		return Refuse("samplers",
+			"all, and steps of one sampler, are not for trainings: name the samplers, and give --steps")
+	}
+	return nil
 }

@@ -11,25 +11,25 @@ import (
 	"infill/internal/regular"
 )
 
-// inputs records what a study reads: files, models and presets, each with its
+// Inputs records what a study reads: files, models and presets, each with its
 // SHA-256. The signature names all of them. Studies read files through it alone,
 // so that none is forgotten.
-type inputs struct{ list []parameter }
+type Inputs struct{ list []Label }
 
 // maxInput is the largest size of a file, in bytes.
 const maxInput = 1 << 30
 
-// add records the content of the file, model or preset that an option names.
-func (in *inputs) add(option, name, sum string) {
-	p := parameter{option, fmt.Sprintf("%s@%.12s", name, sum)}
+// Add records the content of the file, model or preset that an option names.
+func (in *Inputs) Add(option, name, sum string) {
+	p := Label{option, fmt.Sprintf("%s@%.12s", name, sum)}
 	if !slices.Contains(in.list, p) {
 		in.list = append(in.list, p)
 	}
 }
 
-// read reads the file that an option names: the laboratory's own if known lists
+// Read reads the file that an option names: the laboratory's own if known lists
 // the name, else the user's.
-func (in *inputs) read(option, name string, known []string, extension string) ([]byte, error) {
+func (in *Inputs) Read(option, name string, known []string, extension string) ([]byte, error) {
 	var text []byte
 	var err error
 	if slices.Contains(known, name) {
@@ -43,6 +43,6 @@ func (in *inputs) read(option, name string, known []string, extension string) ([
 	if err != nil {
 		return nil, err
 	}
-	in.add(option, name, fmt.Sprintf("%x", sha256.Sum256(text)))
+	in.Add(option, name, fmt.Sprintf("%x", sha256.Sum256(text)))
 	return text, nil
 }

@@ -8,17 +8,19 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-func matrix(rows, columns int, data []float64) blas64.General {
+// Matrix makes a matrix of data, row by row.
+func Matrix(rows, columns int, data []float64) blas64.General {
 	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
 }
 
-func newMatrix(rows, columns int) blas64.General {
-	return matrix(rows, columns, make([]float64, rows*columns))
+// NewMatrix makes a matrix of zeros.
+func NewMatrix(rows, columns int) blas64.General {
+	return Matrix(rows, columns, make([]float64, rows*columns))
 }
 
-// multiply adds the product of a and b, each perhaps transposed, to c. For a
+// Multiply adds the product of a and b, each perhaps transposed, to c. For a
 // column it avoids Gemm, which is slow.
-func multiply(ta, tb blas.Transpose, a, b, c blas64.General) {
+func Multiply(ta, tb blas.Transpose, a, b, c blas64.General) {
 	vector := func(m blas64.General) blas64.Vector { return blas64.Vector{N: len(m.Data), Inc: 1, Data: m.Data} }
 	switch {
 	case c.Cols == 1:
@@ -30,42 +32,42 @@ func multiply(ta, tb blas.Transpose, a, b, c blas64.General) {
 	}
 }
 
-// perceptron is a network of linear layers with tanh between them. A layer has
+// Perceptron is a network of linear layers with tanh between them. A layer has
 // weights [from × to] and biases.
-type perceptron struct {
-	sizes   []int // numbers of inputs, of units of each hidden layer, and of outputs
-	weights []float64
+type Perceptron struct {
+	Sizes   []int // numbers of inputs, of units of each hidden layer, and of outputs
+	Weights []float64
 }
 
-// weightsOf returns the number of weights and biases of a perceptron.
-func weightsOf(sizes []int) (n int) {
+// WeightsOf returns the number of weights and biases of a perceptron.
+func WeightsOf(sizes []int) (n int) {
 	for k, to := range sizes[1:] {
 		n += (sizes[k] + 1) * to
 	}
 	return n
 }
 
-// layer returns the weights and biases of layer k within in: the perceptron's
+// Layer returns the weights and biases of layer k within in: the perceptron's
 // own, or a gradient of the same layout.
-func (p perceptron) layer(k int, in []float64) (weights blas64.General, biases []float64) {
-	first := weightsOf(p.sizes[:k+1])
-	from := p.sizes[k]
-	to := p.sizes[k+1]
-	return matrix(from, to, in[first:first+from*to]), in[first+from*to : first+(from+1)*to]
+func (p Perceptron) Layer(k int, in []float64) (weights blas64.General, biases []float64) {
+	first := WeightsOf(p.Sizes[:k+1])
+	from := p.Sizes[k]
+	to := p.Sizes[k+1]
+	return Matrix(from, to, in[first:first+from*to]), in[first+from*to : first+(from+1)*to]
 }
 
-// forward returns the units of each layer, from the inputs [examples × inputs]
+// Forward returns the units of each layer, from the inputs [examples × inputs]
 // to the outputs.
-func (p perceptron) forward(inputs blas64.General) []blas64.General {
+func (p Perceptron) Forward(inputs blas64.General) []blas64.General {
 	units := []blas64.General{inputs}
-	for k, to := range p.sizes[1:] {
-		weights, biases := p.layer(k, p.weights)
-		out := newMatrix(inputs.Rows, to)
+	for k, to := range p.Sizes[1:] {
+		weights, biases := p.Layer(k, p.Weights)
+		out := NewMatrix(inputs.Rows, to)
 		for i := range inputs.Rows {
 			copy(out.Data[i*to:], biases)
 		}
-		multiply(blas.NoTrans, blas.NoTrans, units[k], weights, out)
-		if k+2 < len(p.sizes) {
+		Multiply(blas.NoTrans, blas.NoTrans, units[k], weights, out)
+		if k+2 < len(p.Sizes) {
 			for i, x := range out.Data {
 				out.Data[i] = 1 - 2/(math.Exp(2*x)+1) // tanh
 			}
@@ -75,13 +77,13 @@ func (p perceptron) forward(inputs blas64.General) []blas64.General {
 	return units
 }
 
-// backward adds the derivatives of Σ seed · outputs by the weights to gradient.
+// Backward adds the derivatives of Σ seed · outputs by the weights to gradient.
 // If gradient is nil, it instead returns the derivatives by the inputs.
-func (p perceptron) backward(units []blas64.General, seed blas64.General, gradient []float64) blas64.General {
-	for k := len(p.sizes) - 2; k >= 0; k-- {
+func (p Perceptron) Backward(units []blas64.General, seed blas64.General, gradient []float64) blas64.General {
+	for k := len(p.Sizes) - 2; k >= 0; k-- {
 		if gradient != nil {
-			weights, biases := p.layer(k, gradient)
-			multiply(blas.Trans, blas.NoTrans, units[k], seed, weights)
+			weights, biases := p.Layer(k, gradient)
+			Multiply(blas.Trans, blas.NoTrans, units[k], seed, weights)
 			for i := range seed.Rows {
 				floats.Add(biases, seed.Data[i*seed.Cols:(i+1)*seed.Cols])
 			}
@@ -89,9 +91,9 @@ func (p perceptron) backward(units []blas64.General, seed blas64.General, gradie
 		if gradient != nil && k == 0 {
 			break
 		}
-		weights, _ := p.layer(k, p.weights)
-		below := newMatrix(seed.Rows, p.sizes[k])
-		multiply(blas.NoTrans, blas.Trans, seed, weights, below)
+		weights, _ := p.Layer(k, p.Weights)
+		below := NewMatrix(seed.Rows, p.Sizes[k])
+		Multiply(blas.NoTrans, blas.Trans, seed, weights, below)
 		for i, x := range units[k].Data {
 			if k > 0 {
 				below.Data[i] *= 1 - x*x

@@ -28,22 +28,23 @@ type StudyReport struct {
 	Title       string            `json:"title"`
 	Signature   string            `json:"signature"` // text that names all on which the numbers depend
 	Seed        uint64            `json:"seed"`
-	Parameters  []parameter       `json:"parameters"`
-	Inputs      []parameter       `json:"inputs,omitempty"` // files and models, each with the beginning of its SHA-256
-	Cells       []*cellResult     `json:"cells"`
+	Parameters  []Label           `json:"parameters"`
+	Inputs      []Label           `json:"inputs,omitempty"` // files and models, each with the beginning of its SHA-256
+	Cells       []*CellResult     `json:"cells"`
 	Notes       []string          `json:"notes,omitempty"`
 	Definitions map[string]string `json:"definitions"`
 
-	plan *plan
+	// Plan is what the study planned: tests look at it.
+	Plan *Plan `json:"-"`
 }
 
 // WithoutTimes removes all numbers that depend on time measurements.
 func (r *StudyReport) WithoutTimes() {
 	for _, cell := range r.Cells {
-		for _, c := range r.plan.columns {
-			if c.timed {
-				delete(cell.Numbers, c.name)
-				delete(cell.Errors, c.name)
+		for _, c := range r.Plan.Columns {
+			if c.Timed {
+				delete(cell.Numbers, c.Name)
+				delete(cell.Errors, c.Name)
 			}
 		}
 		for _, list := range cell.Curves {
@@ -52,12 +53,12 @@ func (r *StudyReport) WithoutTimes() {
 			}
 		}
 	}
-	r.plan.columns = slices.DeleteFunc(r.plan.columns, func(c column) bool { return c.timed })
+	r.Plan.Columns = slices.DeleteFunc(r.Plan.Columns, func(c Column) bool { return c.Timed })
 }
 
 // Warnings returns sentences that warn of the limits of the results.
 func (r *StudyReport) Warnings() []string {
-	list := slices.Clone(r.plan.warnings)
+	list := slices.Clone(r.Plan.warnings)
 	for _, c := range r.Cells {
 		for _, w := range c.Warnings {
 			list = append(list, c.Labels.String()+": "+w)
@@ -67,15 +68,15 @@ func (r *StudyReport) Warnings() []string {
 }
 
 // group holds the results of all repetitions of a cell.
-type group []*cellResult
+type group []*CellResult
 
 func (r *StudyReport) groups() []group {
-	return partition[group](r.Cells, func(c *cellResult) string { return group{c}.labels().String() })
+	return partition[group](r.Cells, func(c *CellResult) string { return group{c}.labels().String() })
 }
 
 // labels returns the labels that all repetitions share.
-func (g group) labels() labels {
-	return slices.DeleteFunc(slices.Clone(g[0].Labels), func(p parameter) bool { return p.Name == repeatLabel })
+func (g group) labels() Labels {
+	return slices.DeleteFunc(slices.Clone(g[0].Labels), func(p Label) bool { return p.Name == RepeatLabel })
 }
 
 // numbers returns the values of the named number, from those repetitions that
@@ -120,40 +121,40 @@ func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 // column's definition.
 func (r *StudyReport) atEqualBudgets() {
 	for _, panel := range r.panels() {
-		for i, c := range r.plan.columns {
+		for i, c := range r.Plan.Columns {
 			cells := slices.Concat(panel...)
 			for _, cell := range cells {
-				list := cell.Curves[c.reaches]
-				if at := slices.IndexFunc(list, func(s sample) bool { return s.Y <= c.level }); at >= 0 {
-					put(&cell.Numbers, c.name, list[at].Seconds)
+				list := cell.Curves[c.Reaches]
+				if at := slices.IndexFunc(list, func(s Sample) bool { return s.Y <= c.Level }); at >= 0 {
+					Put(&cell.Numbers, c.Name, list[at].Seconds)
 				}
 			}
 			budget := math.Inf(1)
 			for _, cell := range cells {
-				if points := cell.Curves[c.follows]; len(points) > 0 {
-					budget = min(budget, c.spent(points[len(points)-1]))
+				if points := cell.Curves[c.Follows]; len(points) > 0 {
+					budget = min(budget, c.Spent(points[len(points)-1]))
 				}
 			}
 			for _, cell := range cells {
-				if len(cell.Curves[c.follows]) > 0 && c.progress {
-					put(&cell.Numbers, c.name, 0)
+				if len(cell.Curves[c.Follows]) > 0 && c.Progress {
+					Put(&cell.Numbers, c.Name, 0)
 				}
-				for _, s := range cell.Curves[c.follows] {
-					if c.spent(s) > budget {
+				for _, s := range cell.Curves[c.Follows] {
+					if c.Spent(s) > budget {
 						continue
 					}
-					put(&cell.Numbers, c.name, s.Y)
-					if c.progress {
-						cell.Numbers[c.name] = s.X
+					Put(&cell.Numbers, c.Name, s.Y)
+					if c.Progress {
+						cell.Numbers[c.Name] = s.X
 					}
-					if s.Error > 0 || r.plan.chains > 1 {
-						put(&cell.Errors, c.name, s.Error)
+					if s.Error > 0 || r.Plan.chains > 1 {
+						Put(&cell.Errors, c.Name, s.Error)
 					}
 				}
 			}
 			if logmath.Finite(budget) {
 				text := fmt.Sprintf(", %.4g of %s", budget, panel.name())
-				r.plan.columns[i].definition += strings.TrimSuffix(text, " of ")
+				r.Plan.Columns[i].Definition += strings.TrimSuffix(text, " of ")
 			}
 		}
 	}
@@ -162,10 +163,10 @@ func (r *StudyReport) atEqualBudgets() {
 // JSON returns the whole report, indented, with a line end.
 func (r *StudyReport) JSON() ([]byte, error) {
 	r.Definitions = map[string]string{}
-	r.Notes = r.plan.notes
-	for _, c := range r.plan.columns {
-		if c.definition != "" {
-			r.Definitions[c.name] = c.definition
+	r.Notes = r.Plan.Notes
+	for _, c := range r.Plan.Columns {
+		if c.Definition != "" {
+			r.Definitions[c.Name] = c.Definition
 		}
 	}
 	text, err := object.EncodeIndent(r, "", "  ")
@@ -175,9 +176,9 @@ func (r *StudyReport) JSON() ([]byte, error) {
 // CSV returns a header and a row for each cell: labels, numbers, and standard
 // errors where single cells have them, with the number of chains behind those.
 func (r *StudyReport) CSV() ([]byte, error) {
-	numbers := names(r.plan.columns)
+	numbers := names(r.Plan.Columns)
 	withErrors := slices.DeleteFunc(slices.Clone(numbers), func(name string) bool {
-		return !slices.ContainsFunc(r.Cells, func(c *cellResult) bool { return has(c.Errors, name) })
+		return !slices.ContainsFunc(r.Cells, func(c *CellResult) bool { return has(c.Errors, name) })
 	})
 	head := append(r.Cells[0].Labels.names(), numbers...)
 	for _, name := range withErrors {
@@ -192,7 +193,7 @@ func (r *StudyReport) CSV() ([]byte, error) {
 		for _, name := range withErrors {
 			row = append(row, field(c.Errors, name))
 		}
-		rows = append(rows, append(row, strconv.Itoa(r.plan.chains), c.Signature))
+		rows = append(rows, append(row, strconv.Itoa(r.Plan.chains), c.Signature))
 	}
 	var b bytes.Buffer
 	err := csv.NewWriter(&b).WriteAll(rows)
@@ -216,12 +217,12 @@ func field(numbers map[string]float64, name string) string {
 	if !has(numbers, name) {
 		return ""
 	}
-	return decimal(numbers[name])
+	return Decimal(numbers[name])
 }
 
-func names(columns []column) (list []string) {
+func names(columns []Column) (list []string) {
 	for _, c := range columns {
-		list = append(list, c.name)
+		list = append(list, c.Name)
 	}
 	return list
 }
@@ -250,7 +251,7 @@ func (r *StudyReport) Write(dir string) (paths []string, err error) {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
-	list, failed := r.draw()
+	list, failed := r.Draw()
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		content, failed := picture.SVG(list[name])
 		write(name+".svg", content, failed)
@@ -263,14 +264,14 @@ func (r *StudyReport) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", r.Title)
 	groups := r.groups()
-	columns := slices.DeleteFunc(slices.Clone(r.plan.columns), func(c column) bool {
-		return !slices.ContainsFunc(groups, func(g group) bool { return g.has([]column{c}) })
+	columns := slices.DeleteFunc(slices.Clone(r.Plan.Columns), func(c Column) bool {
+		return !slices.ContainsFunc(groups, func(g group) bool { return g.has([]Column{c}) })
 	})
-	for _, own := range partition[[]column](columns, func(c column) string { return strconv.Itoa(c.table) }) {
+	for _, own := range partition[[]Column](columns, func(c Column) string { return strconv.Itoa(c.Table) }) {
 		rows := slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return !g.has(own) })
 		writeColumns(&b, rows, own)
 	}
-	for _, note := range r.plan.notes {
+	for _, note := range r.Plan.Notes {
 		fmt.Fprintln(&b, note)
 	}
 	repeats := 1
@@ -278,8 +279,8 @@ func (r *StudyReport) Text() string {
 		repeats = max(repeats, len(g))
 	}
 	between := "one repetition: errors between repetitions are not known"
-	if r.plan.between != "" || repeats > 1 {
-		between = "± is a standard error between " + cmp.Or(r.plan.between, counted(repeats, "repetition"))
+	if r.Plan.Between != "" || repeats > 1 {
+		between = "± is a standard error between " + cmp.Or(r.Plan.Between, Counted(repeats, "repetition"))
 	}
 	fmt.Fprintf(&b, "%s; seed %d\n", between, r.Seed)
 	fmt.Fprintf(&b, "signature: %s\n", r.Signature)
@@ -287,31 +288,31 @@ func (r *StudyReport) Text() string {
 }
 
 // has reports whether a repetition has a number of one of the columns.
-func (g group) has(columns []column) bool {
-	return slices.ContainsFunc(columns, func(c column) bool { return len(g.numbers(c.name)) > 0 })
+func (g group) has(columns []Column) bool {
+	return slices.ContainsFunc(columns, func(c Column) bool { return len(g.numbers(c.Name)) > 0 })
 }
 
 // text returns the mean of a number over the repetitions with its error. A
 // single repetition has its own error.
-func (g group) text(c column) string {
-	numbers := g.numbers(c.name)
+func (g group) text(c Column) string {
+	numbers := g.numbers(c.Name)
 	switch {
 	case len(numbers) == 0:
 		return ""
-	case c.words != nil:
-		return c.words[int(numbers[0])]
+	case c.Words != nil:
+		return c.Words[int(numbers[0])]
 	case len(numbers) == 1:
-		if e, known := g[0].Errors[c.name]; known {
-			return withError(c.format, numbers[0], e)
+		if e, known := g[0].Errors[c.Name]; known {
+			return withError(c.Format, numbers[0], e)
 		}
 	}
-	return formatMean(c.format, numbers)
+	return formatMean(c.Format, numbers)
 }
 
 // formatMean formats the mean of values with its standard error. A single value
 // has no error.
 func formatMean(format string, values []float64) string {
-	mean, e := meanAndError(values)
+	mean, e := MeanAndError(values)
 	return withError(format, mean, e)
 }
 
@@ -324,8 +325,8 @@ func withError(format string, mean, standardError float64) string {
 	return fmt.Sprintf(format+" ± "+format, mean, standardError)
 }
 
-// counted formats a number with its noun, such as "1 chain" and "2 chains".
-func counted(n int, thing string) string {
+// Counted formats a number with its noun, such as "1 chain" and "2 chains".
+func Counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}
@@ -334,7 +335,7 @@ func counted(n int, thing string) string {
 
 // writeColumns writes a table and the meaning of its columns. The first label
 // is aligned left, all else right.
-func writeColumns(b *strings.Builder, groups []group, columns []column) {
+func writeColumns(b *strings.Builder, groups []group, columns []Column) {
 	rows := [][]string{append(groups[0].labels().names(), names(columns)...)}
 	for _, g := range groups {
 		row := g.labels().values()
@@ -358,8 +359,8 @@ func writeColumns(b *strings.Builder, groups []group, columns []column) {
 	}
 	fmt.Fprintln(b)
 	for _, c := range columns {
-		if c.definition != "" {
-			fmt.Fprintf(b, "%s: %s\n", c.name, c.definition)
+		if c.Definition != "" {
+			fmt.Fprintf(b, "%s: %s\n", c.Name, c.Definition)
 		}
 	}
 	fmt.Fprintln(b)

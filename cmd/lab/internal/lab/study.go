@@ -1,7 +1,9 @@
-// Package lab compares samplers on distributions that are known exactly,
-// repeats figures of papers, and learns models with samplers. Each such
-// experiment is a [Study]: a table of cells, a runner and a report. The package
-// does not use terminals. docs/reference/laboratory.md defines the numbers.
+// Package lab has what the experiments of the laboratory share. Each experiment
+// is a [Study]: a table of cells, a runner and a report. The package does not
+// use terminals. docs/reference/laboratory.md defines the numbers.
+//
+// Four rooms have the experiments: chains, energies, bits and product. The doc.go
+// of a room says which file has which command and which figure.
 //
 // Standard errors compare repetitions, or chains, which are independent, unlike
 // the steps of a chain. Seconds count only the processor time of the steps, so
@@ -41,114 +43,109 @@ type Study struct {
 	Short, Help string
 	Flags       *pflag.FlagSet
 
-	// plan checks the settings and returns the cells.
+	// Plan checks the settings and returns the cells.
 	// What it reads, it reads by in.
-	plan func(ctx context.Context, in *inputs, seed uint64) (*plan, error)
+	Plan func(ctx context.Context, in *Inputs, seed uint64) (*Plan, error)
 }
 
-func newStudy(name, short, help string) *Study {
+// NewStudy makes a study without flags and plan.
+func NewStudy(name, short, help string) *Study {
 	return &Study{Name: name, Short: short, Help: help, Flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
 }
 
-// Studies returns all experiments. With default settings, each takes minutes.
-func Studies() []*Study {
-	var list []*Study
-	for _, k := range kinds() {
-		list = append(list, newComparison(k))
-	}
-	return append(list, newLearnIsing(), newLearnImages(), newLearnText(), newNetworks(), newLearnContacts(),
-		newARMToy(), newARMGradients(), newARMAutoencoders(), newAnnealing(), newCalibration(), newModelStudy(),
-		newProofs(), newInfilling(), newJoints(), newTrace())
-}
-
-// plan describes the work of a study before it runs.
-type plan struct {
+// Plan describes the work of a study before it runs.
+type Plan struct {
 	title   string
-	caption string // title of the pictures, in words, with the paper's figure
-	columns []column
-	curves  []curve
-	cells   []cell
-	notes   []string // printed below the table
-	// between says between what the standard errors of single cells are, such
+	Caption string // title of the pictures, in words, with the paper's figure
+	Columns []Column
+	Curves  []Curve
+	Cells   []Cell
+	Notes   []string // printed below the table
+	// Between says between what the standard errors of single cells are, such
 	// as "4 chains"; if "", repetitions.
-	between string
+	Between string
 	// chains is the number of chains that the standard errors of single cells
 	// are between, or 0.
 	chains   int
 	warnings []string
 }
 
-func newPlan(title string, columns []column, curves ...curve) *plan {
-	return &plan{title: title, caption: title[:strings.IndexAny(title+",", ":,")], columns: columns, curves: curves}
+// NewPlan makes a plan without cells. The pictures have the title up to its
+// first comma or colon.
+func NewPlan(title string, columns []Column, curves ...Curve) *Plan {
+	return &Plan{title: title, Caption: title[:strings.IndexAny(title+",", ":,")], Columns: columns, Curves: curves}
 }
 
-// repeats makes the pictures name the part of a paper that the study repeats.
-func (p *plan) repeats(paper, part string) { p.caption = paper + ", " + part + ":\n" + p.caption }
+// Repeats makes the pictures name the part of a paper that the study repeats.
+func (p *Plan) Repeats(paper, part string) { p.Caption = paper + ", " + part + ":\n" + p.Caption }
 
 // Papers, as pictures name them.
 const (
-	discreteLangevin = "Discrete Langevin paper"
-	gibbsGradients   = "Gibbs with Gradients"
-	slidesARM        = "ARM slides"
+	DiscreteLangevin = "Discrete Langevin paper"
+	GibbsGradients   = "Gibbs with Gradients"
+	SlidesARM        = "ARM slides"
 )
 
-// column describes a number that each cell computes.
-type column struct {
-	name, format, definition string
-	timed                    bool // whether it depends on time measurements
-	// against names the numeric label, or the other column, against which the
+// Column describes a number that each cell computes.
+type Column struct {
+	Name, Format, Definition string
+	Timed                    bool // whether it depends on time measurements
+	// Against names the numeric label, or the other column, against which the
 	// column is plotted.
-	against string
-	table   int      // index of the table that shows the column
-	words   []string // words shown in place of the numbers 0, 1, ...
-	// follows names a curve. The column is the curve's last point within the
-	// smallest budget of a panel. spent returns the budget that a point has
+	Against string
+	Table   int      // index of the table that shows the column
+	Words   []string // words shown in place of the numbers 0, 1, ...
+	// Follows names a curve. The column is the curve's last point within the
+	// smallest budget of a panel. Spent returns the budget that a point has
 	// used.
-	follows  string
-	spent    func(sample) float64
-	progress bool // whether it is that point's x, and not its y
-	// reaches names a curve. The column has the seconds of its first point at
-	// or below level.
-	reaches string
-	level   float64
+	Follows  string
+	Spent    func(Sample) float64
+	Progress bool // whether it is that point's x, and not its y
+	// Reaches names a curve. The column has the seconds of its first point at
+	// or below Level.
+	Reaches string
+	Level   float64
 }
 
-// acceptanceColumn and secondsColumn return columns that several studies have.
-func acceptanceColumn() column {
-	return column{name: "acceptance", format: "%.2f", definition: "of proposals; in a training, at the last update"}
+// AcceptanceColumn returns the column of the share of accepted proposals.
+func AcceptanceColumn() Column {
+	return Column{Name: "acceptance", Format: "%.2f", Definition: "of proposals; in a training, at the last update"}
 }
 
-func secondsColumn(of string) column {
-	return column{name: "seconds", format: "%.1f", definition: secondsAre + " " + of, timed: true}
+// SecondsColumn returns the column of the seconds of something.
+func SecondsColumn(of string) Column {
+	return Column{Name: "seconds", Format: "%.1f", Definition: SecondsAre + " " + of, Timed: true}
 }
 
-// curve describes a number that a cell records while it runs.
-type curve struct {
-	name, x, y string
-	log        bool   // whether plots show x on a logarithmic axis
-	interval   string // what the points' own intervals are; if "", they have none
-	shares     bool   // whether x and y are percent: plots then show where y equals x
+// Curve describes a number that a cell records while it runs.
+type Curve struct {
+	Name, X, Y string
+	Log        bool   // whether plots show x on a logarithmic axis
+	Interval   string // what the points' own intervals are; if "", they have none
+	Shares     bool   // whether x and y are percent: plots then show where y equals x
 }
 
-// cell is one training or measurement. Cells whose labels differ only in repeat
+// Cell is one training or measurement. Cells whose labels differ only in repeat
 // are repetitions of each other.
-type cell struct {
-	labels labels
-	run    func(context.Context, *bench) error
+type Cell struct {
+	Labels Labels
+	Run    func(context.Context, *Bench) error
 }
 
-// A parameter is a label, or one setting of a target, in the order of the
-// signature.
-type parameter struct {
+// A Label is what a cell is of, such as its sampler, or one setting of a target.
+type Label struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-type labels []parameter
+// Labels are the labels of a cell, in their order.
+type Labels []Label
 
-const repeatLabel = "repeat"
+// RepeatLabel is the name of the label that numbers repetitions.
+const RepeatLabel = "repeat"
 
-func (l labels) value(name string) (value string) {
+// Value returns the value of the label of that name, or "".
+func (l Labels) Value(name string) (value string) {
 	for _, p := range l {
 		if p.Name == name {
 			value = p.Value
@@ -157,14 +154,14 @@ func (l labels) value(name string) (value string) {
 	return value
 }
 
-func (l labels) names() (list []string) {
+func (l Labels) names() (list []string) {
 	for _, p := range l {
 		list = append(list, p.Name)
 	}
 	return list
 }
 
-func (l labels) values() (list []string) {
+func (l Labels) values() (list []string) {
 	for _, p := range l {
 		list = append(list, p.Value)
 	}
@@ -173,28 +170,29 @@ func (l labels) values() (list []string) {
 
 // join joins the values with the separator. It writes the word repeat before
 // the number of a repetition.
-func (l labels) join(separator string) string {
+func (l Labels) join(separator string) string {
 	words := l.values()
 	for i, p := range l {
-		if p.Name == repeatLabel {
-			words[i] = repeatLabel + " " + p.Value
+		if p.Name == RepeatLabel {
+			words[i] = RepeatLabel + " " + p.Value
 		}
 	}
 	return strings.Join(words, separator)
 }
 
-func (l labels) String() string { return l.join(" ") }
+func (l Labels) String() string { return l.join(" ") }
 
-// add adds a cell for each repetition.
-func (p *plan) add(repeats int, run func(context.Context, *bench) error, of ...parameter) {
+// Add adds a cell for each repetition.
+func (p *Plan) Add(repeats int, run func(context.Context, *Bench) error, of ...Label) {
 	for repeat := range repeats {
-		own := append(slices.Clone(labels(of)), parameter{repeatLabel, strconv.Itoa(repeat + 1)})
-		p.cells = append(p.cells, cell{own, run})
+		own := append(slices.Clone(Labels(of)), Label{RepeatLabel, strconv.Itoa(repeat + 1)})
+		p.Cells = append(p.Cells, Cell{own, run})
 	}
 }
 
-func repeatsFlag(f *pflag.FlagSet, at int) *int {
-	return wholeFlag(f, "repeats", at, 1, 1000, "repetitions with other random numbers, which errors are taken from")
+// RepeatsFlag defines the flag for the number of repetitions.
+func RepeatsFlag(f *pflag.FlagSet, at int) *int {
+	return WholeFlag(f, "repeats", at, 1, 1000, "repetitions with other random numbers, which errors are taken from")
 }
 
 // StudyOptions say how a study runs.
@@ -214,11 +212,11 @@ type StudyOptions struct {
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Seed: o.Seed, Signature: "lab:" + s.Name}
 	s.Flags.VisitAll(func(f *pflag.Flag) {
-		r.Parameters = append(r.Parameters, parameter{f.Name, f.Value.String()})
+		r.Parameters = append(r.Parameters, Label{f.Name, f.Value.String()})
 		r.Signature += "|" + f.Name + ":" + f.Value.String()
 	})
-	in := &inputs{}
-	p, err := s.plan(ctx, in, o.Seed)
+	in := &Inputs{}
+	p, err := s.Plan(ctx, in, o.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -235,14 +233,14 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 			return nil, fmt.Errorf("write to %s: %w", o.Folder, err)
 		}
 	}
-	r.plan = p
+	r.Plan = p
 	r.Title = p.title
-	for i, c := range p.cells {
-		name := fmt.Sprintf("%d/%d %s", i+1, len(p.cells), c.labels)
-		b := &bench{seed: o.Seed, repeat: c.labels.value(repeatLabel), folder: o.Folder,
-			slug:  fmt.Sprintf("%d-%.60s", i+1, plain(c.labels.join("-"))),
-			start: clock(), result: &cellResult{Signature: r.Signature, Labels: c.labels},
-			observe: func(done, of int) {
+	for i, c := range p.Cells {
+		name := fmt.Sprintf("%d/%d %s", i+1, len(p.Cells), c.Labels)
+		b := &Bench{Seed: o.Seed, Repeat: c.Labels.Value(RepeatLabel), Folder: o.Folder,
+			slug:  fmt.Sprintf("%d-%.60s", i+1, Plain(c.Labels.join("-"))),
+			Start: Clock(), Result: &CellResult{Signature: r.Signature, Labels: c.Labels},
+			Observe: func(done, of int) {
 				if o.Observe != nil {
 					o.Observe(name, done, of)
 				}
@@ -251,34 +249,34 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 			if o.Folder != "" && ctx.Err() != nil {
 				err = fmt.Errorf("%w: the same command goes on from here", err)
 			}
-			return nil, fmt.Errorf("%s: %w", c.labels, err)
+			return nil, fmt.Errorf("%s: %w", c.Labels, err)
 		}
-		r.Cells = append(r.Cells, b.result)
+		r.Cells = append(r.Cells, b.Result)
 	}
 	r.atEqualBudgets()
 	return r, nil
 }
 
-func (b *bench) path() string { return filepath.Join(b.folder, "cells", b.slug+".json") }
+func (b *Bench) path() string { return filepath.Join(b.Folder, "cells", b.slug+".json") }
 
 // runOrRead reads the result of cell c from b.folder. If there is no result, it
 // runs c and stores the result there.
-func (b *bench) runOrRead(ctx context.Context, c cell) error {
-	if b.folder == "" {
-		return c.run(ctx, b)
+func (b *Bench) runOrRead(ctx context.Context, c Cell) error {
+	if b.Folder == "" {
+		return c.Run(ctx, b)
 	}
 	known, err := b.known()
 	if err != nil {
 		return err
 	}
-	if known != nil && known.Signature == b.result.Signature {
-		b.result = known
+	if known != nil && known.Signature == b.Result.Signature {
+		b.Result = known
 		return nil
 	}
-	if err := c.run(ctx, b); err != nil {
+	if err := c.Run(ctx, b); err != nil {
 		return err
 	}
-	text, err := object.EncodeIndent(b.result, "", "  ")
+	text, err := object.EncodeIndent(b.Result, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -286,7 +284,7 @@ func (b *bench) runOrRead(ctx context.Context, c cell) error {
 }
 
 // known reads the result that b.folder has of the cell, or returns nil.
-func (b *bench) known() (*cellResult, error) {
+func (b *Bench) known() (*CellResult, error) {
 	text, err := os.ReadFile(b.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -294,7 +292,7 @@ func (b *bench) known() (*cellResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known cellResult
+	var known CellResult
 	if err := json.Unmarshal(text, &known); err != nil {
 		return nil, fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
 	}
@@ -325,7 +323,7 @@ func claim(folder, signature string) error {
 	if own+wanted != "" {
 		differs = own + ", and not " + wanted
 	}
-	return refuse("output", "%s holds another experiment (%s): choose another folder", folder, differs)
+	return Refuse("output", "%s holds another experiment (%s): choose another folder", folder, differs)
 }
 
 // besides lists the fields of a signature that another signature lacks.
@@ -347,23 +345,24 @@ type OptionError struct {
 func (e *OptionError) Error() string { return e.Option + ": " + e.Err.Error() }
 func (e *OptionError) Unwrap() error { return e.Err }
 
-func refuse(option, format string, args ...any) error {
+// Refuse returns an [OptionError].
+func Refuse(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Errorf(format, args...)}
 }
 
-// cellResult holds the results of a cell.
-type cellResult struct {
+// CellResult holds the results of a cell.
+type CellResult struct {
 	Signature string              `json:"signature"`
-	Labels    labels              `json:"labels"`
+	Labels    Labels              `json:"labels"`
 	Numbers   map[string]float64  `json:"numbers"` // finite numbers only
 	Errors    map[string]float64  `json:"standard_errors,omitempty"`
-	Curves    map[string][]sample `json:"curves,omitempty"`
+	Curves    map[string][]Sample `json:"curves,omitempty"`
 	Files     []string            `json:"files,omitempty"` // pictures and traces, in the study's folder
 	Warnings  []string            `json:"warnings,omitempty"`
 }
 
-// sample is a point of a curve.
-type sample struct {
+// Sample is a point of a curve.
+type Sample struct {
 	X           float64 `json:"x"`
 	Evaluations float64 `json:"evaluations,omitempty"` // of each chain, up to this point
 	Seconds     float64 `json:"seconds,omitempty"`     // of the cell, up to this point
@@ -374,121 +373,133 @@ type sample struct {
 	High float64 `json:"high,omitempty"`
 }
 
-// put sets an entry of a map. If the map is nil, put makes it first.
-func put[V any](m *map[string]V, name string, v V) {
+// Put sets an entry of a map. If the map is nil, put makes it first.
+func Put[V any](m *map[string]V, name string, v V) {
 	if *m == nil {
 		*m = map[string]V{}
 	}
 	(*m)[name] = v
 }
 
-// bench gives a running cell its seed, a result to fill in, and its place in
+// Bench gives a running cell its seed, a result to fill in, and its place in
 // folder.
-type bench struct {
-	seed    uint64
-	repeat  string
-	result  *cellResult
-	folder  string // "" if nothing is stored
+type Bench struct {
+	Seed    uint64
+	Repeat  string
+	Result  *CellResult
+	Folder  string // "" if nothing is stored
 	slug    string
-	observe func(done, of int)
-	start   time.Time // what the clock showed at the start
+	Observe func(done, of int)
+	Start   time.Time // what the clock showed at the start
 }
 
-// streams returns n random streams of the repetition. Cells that differ only in
+// Streams returns n random streams of the repetition. Cells that differ only in
 // other labels get the same streams, so that samplers learn from the same data.
-func (b *bench) streams(label string, n int) []*rand.Rand {
-	return samplers.Streams(b.seed, b.repeat+" "+label, n)
+func (b *Bench) Streams(label string, n int) []*rand.Rand {
+	return samplers.Streams(b.Seed, b.Repeat+" "+label, n)
 }
 
-// repetition returns the number of the repetition, from 0.
-func (b *bench) repetition() int {
-	n, err := strconv.Atoi(b.repeat)
+// Repetition returns the number of the repetition, from 0.
+func (b *Bench) Repetition() int {
+	n, err := strconv.Atoi(b.Repeat)
 	if err != nil {
 		panic(err) // the plan has numbered the repetitions
 	}
 	return n - 1
 }
 
-func (b *bench) stream(label string) *rand.Rand { return b.streams(label, 1)[0] }
+// Stream returns one stream, as [Bench.Streams] does.
+func (b *Bench) Stream(label string) *rand.Rand { return b.Streams(label, 1)[0] }
 
-func (b *bench) number(name string, value float64) {
+// Number records a number of the cell, if it is finite.
+func (b *Bench) Number(name string, value float64) {
 	if logmath.Finite(value) {
-		put(&b.result.Numbers, name, value)
+		Put(&b.Result.Numbers, name, value)
 	}
 }
 
-// estimate returns a function that records a number with its standard error,
+// Estimate returns a function that records a number with its standard error,
 // which may be NaN.
-func (b *bench) estimate(name string) func(value, standardError float64) {
+func (b *Bench) Estimate(name string) func(value, standardError float64) {
 	return func(value, standardError float64) {
-		b.number(name, value)
+		b.Number(name, value)
 		if logmath.Finite(value) && logmath.Finite(standardError) {
-			put(&b.result.Errors, name, standardError)
+			Put(&b.Result.Errors, name, standardError)
 		}
 	}
 }
 
-// chains records the mean of a number over chains, with its standard error if
+// Chains records the mean of a number over chains, with its standard error if
 // there are several chains.
-func (b *bench) chains(name string, byChain []float64) {
+func (b *Bench) Chains(name string, byChain []float64) {
 	mean, standardError := samplers.MeanAndError(byChain)
-	b.number(name, mean)
+	b.Number(name, mean)
 	if standardError != nil {
-		b.estimate(name)(mean, *standardError)
+		b.Estimate(name)(mean, *standardError)
 	}
 }
 
-func (b *bench) point(curve string, x, y float64) {
-	b.pointAt(curve, sample{X: x, Seconds: b.seconds(), Y: y})
+// Point records a point of a curve, at the seconds that are used by now.
+func (b *Bench) Point(curve string, x, y float64) {
+	b.PointAt(curve, Sample{X: x, Seconds: b.Seconds(), Y: y})
 }
 
-func (b *bench) pointAt(curve string, s sample) {
+// PointAt records a point of a curve, if it is finite.
+func (b *Bench) PointAt(curve string, s Sample) {
 	if !logmath.Finite(s.Error) {
 		s.Error = 0
 	}
 	if logmath.Finite(s.Y) {
-		put(&b.result.Curves, curve, append(b.result.Curves[curve], s))
+		Put(&b.Result.Curves, curve, append(b.Result.Curves[curve], s))
 	}
 }
 
-func (b *bench) warn(format string, args ...any) {
-	b.result.Warnings = append(b.result.Warnings, fmt.Sprintf(format, args...))
+// Warn adds a warning to the result.
+func (b *Bench) Warn(format string, args ...any) {
+	b.Result.Warnings = append(b.Result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// seconds returns the processor time that the cell has used.
-func (b *bench) seconds() float64 { return clock().Sub(b.start).Seconds() }
+// Seconds returns the processor time that the cell has used.
+func (b *Bench) Seconds() float64 { return Clock().Sub(b.Start).Seconds() }
 
-// picture writes an image to b.folder, unless that is "".
-func (b *bench) picture(name string, m image.Image) error {
-	if b.folder == "" {
+// Picture writes an image to b.folder, unless that is "".
+func (b *Bench) Picture(name string, m image.Image) error {
+	if b.Folder == "" {
 		return nil
 	}
-	file, err := b.create(name, ".png")
+	file, err := b.Create(name, ".png")
 	if err != nil {
 		return err
 	}
 	return errors.Join(png.Encode(file, m), file.Close())
 }
 
-// create makes a file for the cell in b.folder. If that is "", it returns an
+// Create makes a file for the cell in b.folder. If that is "", it returns an
 // error.
-func (b *bench) create(name, extension string) (*os.File, error) {
-	if b.folder == "" {
-		return nil, refuse("output", "give a folder for %s%s", name, extension)
+func (b *Bench) Create(name, extension string) (*os.File, error) {
+	if b.Folder == "" {
+		return nil, Refuse("output", "give a folder for %s%s", name, extension)
 	}
 	name += "-" + b.slug + extension
-	b.result.Files = append(b.result.Files, name)
-	return os.Create(filepath.Join(b.folder, name))
+	b.Result.Files = append(b.Result.Files, name)
+	return os.Create(filepath.Join(b.Folder, name))
 }
 
-// tick reports the progress of the cell. If ctx has ended, it returns ctx's
+// Tick reports the progress of the cell. If ctx has ended, it returns ctx's
 // error.
-func (b *bench) tick(ctx context.Context, done, of int) error {
-	b.observe(done, of)
+func (b *Bench) Tick(ctx context.Context, done, of int) error {
+	b.Observe(done, of)
 	return ctx.Err()
 }
 
 var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)
 
-// plain replaces characters that do not suit a file name by hyphens.
-func plain(text string) string { return notPlain.ReplaceAllString(text, "-") }
+// Plain replaces characters that do not suit a file name by hyphens.
+func Plain(text string) string { return notPlain.ReplaceAllString(text, "-") }
+
+// BetweenChains says that the standard errors of single cells are between so
+// many chains.
+func (p *Plan) BetweenChains(n int) {
+	p.Between = Counted(n, "chain")
+	p.chains = n
+}

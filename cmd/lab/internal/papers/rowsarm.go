@@ -43,7 +43,7 @@ func rowsARM() []Row {
 	return []Row{
 		{Of: "ARM algorithm 1", Shows: "unbiased gradient of bits", Command: "arm gradients --repeats 10",
 			Paper: "unbiased", Here: "the sum over all noise is the exact gradient",
-			Test: "cmd/lab/internal/lab TestEstimatorBias"},
+			Test: "cmd/lab/internal/bits TestEstimatorBias"},
 		{Of: "ARM, derivation", Shows: "the steps before ARM", Here: "of a draw: [ARM](../measured/laboratory.md#arm)",
 			Claims: merges},
 		{Of: "ARM, proposition", Shows: "variance below that of AR with any constant baseline",
@@ -70,6 +70,6 @@ func rowsARM() []Row {
 				method{"DARN", "darn"}, method{"Annealed ST", "annealed-st"}, method{"ST Gumbel-S.", "st-gumbel"},
 				method{"SF", "reinforce"}, method{"MuProp", "muprop"}))},
 		{Of: "ARM, future work", Shows: "categories", Command: "arm gradients --target potts:size=2x2", Paper: "none",
-			Here: "unbiased", Test: "cmd/lab/internal/lab TestEstimators"},
+			Here: "unbiased", Test: "cmd/lab/internal/bits TestEstimators"},
 	}
 }

@@ -207,7 +207,7 @@ func rowsDLP() []Row {
 		{Of: "DLP appendix C", Shows: "infinite domains",
 			Paper: "a window of ±1",
 			Here:  "numbers without an end in a test: DMALA leaves exp U as it is, DULA does not",
-			Test:  "cmd/lab/internal/lab TestWindowed"},
+			Test:  "cmd/lab/internal/chains TestWindowed"},
 		{Of: "DLP appendix D", Shows: "no term in α: hardly accepted", Smaller: sizesRBM,
 			Here: "acceptance {dlp-appendix-d|acceptance|%.3f|sampler=dmala:step-size=inf}, " +
 				"{dlp-appendix-d|acceptance|%.3f|sampler=dmala:step-size=0.4} with it",

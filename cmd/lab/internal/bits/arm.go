@@ -1,0 +1,223 @@
+package bits
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"infill/cmd/lab/internal/chains"
+	"infill/cmd/lab/internal/lab"
+	"infill/internal/logmath"
+	"infill/internal/targets"
+	"infill/samplers"
+)
+
+// maxListedSlots is the largest number of slots for which the exact gradient
+// lists all states.
+const maxListedSlots = 16
+
+// newARMGradients returns the study of estimators' bias, variance and speed, on
+// Yin and Zhou's example and on models.
+func newARMGradients() *lab.Study {
+	s := lab.NewStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
+		`Estimate the gradient of E[U] over independent slots by ARM, by the two steps
+that its slides take before it (augment and augment-merge), by its half with a baseline (ar), by
+REINFORCE without a baseline, with the mean of the other draws (leave-one-out) and with a learned one
+(nvil), by the control variates of muprop, rebar and relax, by local expectation gradients (legrad), and
+by relaxations, which are biased: concrete, straight-through, and straight-through of Gumbel-softmax
+(st-gumbel). All have the same number of evaluations, but for legrad, one of whose draws takes one for
+each slot. Compare with the exact gradient. A target is square:P0, ARM's example (z - P0)² of one bit,
+or one of the laboratory's with few states; with three categories and more ARM is its generalisation. A
+repetition has other log-odds and, where the target is drawn at random, another target.`)
+	f := s.Flags
+	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
+		"rbm:data=none,visible=8,hidden=5,scale=1", "potts:size=2x2"}, "a target; give it again for more")
+	chosen := lab.ChoicesFlag(f, "estimators", estimators(), estimators())
+	evaluations := lab.WholeFlag(f, "evaluations", 12, 2, 1<<20, "evaluations of the target for each estimate")
+	estimates := lab.WholeFlag(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
+	repeats := lab.RepeatsFlag(f, 2)
+	s.Plan = func(ctx context.Context, in *lab.Inputs, _ uint64) (*lab.Plan, error) {
+		p := lab.NewPlan("estimators of the gradient of independent slots", []lab.Column{
+			{Name: "deviation", Format: "%.2f", Definition: "largest difference of the mean estimate from the exact " +
+				"gradient over the slots, in standard errors: unbiased estimators stay below about 4"},
+			{Name: "variance", Format: "%.4g",
+				Definition: fmt.Sprintf("of one estimate of %d evaluations, summed over the slots", *evaluations)},
+			{Name: "by-draw", Format: "%.4g",
+				Definition: "variance times the draws of an estimate: that of one draw, where " +
+					"draws do not share a baseline as those of leave-one-out"},
+			{Name: "ratio", Format: "%.4g", Definition: "standard deviation as a fraction of the gradient's length"},
+			{Name: "microseconds", Format: "%.1f", Definition: lab.SecondsAre + ", of one estimate", Timed: true},
+		})
+		for _, name := range *names {
+			var byRepeat []samplers.Target
+			for n := range *repeats {
+				target, err := slotsOf(ctx, in, name, n)
+				if err != nil {
+					return nil, err
+				}
+				byRepeat = append(byRepeat, target)
+			}
+			for _, kind := range *chosen {
+				if _, err := newEstimator(kind, byRepeat[0]); err != nil {
+					p.Notes = append(p.Notes, fmt.Sprintf("left out on %s: %v", name, err))
+					continue
+				}
+				p.Add(*repeats, func(ctx context.Context, b *lab.Bench) error {
+					return gradients(ctx, b, kind, byRepeat[b.Repetition()], *evaluations, *estimates)
+				}, lab.Label{Name: "estimator", Value: kind}, lab.Label{Name: "target", Value: name})
+			}
+		}
+		return p, nil
+	}
+	return s
+}
+
+// slotsOf makes the target that name describes, of a repetition, from 0. For
+// more than maxListedSlots slots, it returns an error.
+func slotsOf(ctx context.Context, in *lab.Inputs, name string, repeat int) (samplers.Target, error) {
+	if p0, found := strings.CutPrefix(name, "square:"); found {
+		p, err := strconv.ParseFloat(p0, 64)
+		if err != nil || !logmath.Finite(p) {
+			return nil, lab.Refuse("target", "square:%s: %q is not a finite number", p0, p0)
+		}
+		return squareTarget(p), nil
+	}
+	d, err := chains.NewDistribution(ctx, in, name, repeat)
+	if err != nil {
+		return nil, lab.Refuse("target", "%w", err)
+	}
+	if n := len(d.Target.Categories()); n > maxListedSlots {
+		return nil, lab.Refuse("target", "%s has %d slots, and the exact gradient lists the states of at most %d",
+			name, n,
+			maxListedSlots)
+	}
+	return d.Target, nil
+}
+
+// gradients compares the gradients of an estimator with the exact gradient, at
+// random log-odds.
+func gradients(ctx context.Context, b *lab.Bench, kind string, target samplers.Target, evaluations, estimates int,
+) error {
+	e, err := newEstimator(kind, target)
+	if err != nil {
+		return err
+	}
+	categories := target.Categories()
+	logits := targets.Normals(b.Stream("logits"), len(categories)*(categories[0]-1), 1)
+	all, err := targets.Enumerate(ctx, target)
+	if err != nil {
+		return err
+	}
+	want := make([]float64, len(logits))
+	exactGradient(all, logits, want)
+	r := b.Stream("draws " + kind)
+	draws := max(evaluations/e.evaluations(), 1)
+	known := make([][]float64, estimates)
+	for range estimates / 10 { // during these calls control variates are tuned
+		if err := e.estimate(ctx, logits, draws, r, make([]float64, len(logits))); err != nil {
+			return err
+		}
+	}
+	began := b.Seconds()
+	for n := range known {
+		known[n] = make([]float64, len(logits))
+		if err := e.estimate(ctx, logits, draws, r, known[n]); err != nil {
+			return err
+		}
+		if n%100 == 0 {
+			if err := b.Tick(ctx, n, estimates); err != nil {
+				return err
+			}
+		}
+	}
+	b.Number("microseconds", 1e6*(b.Seconds()-began)/float64(estimates))
+	deviation, variance := deviations(known, want)
+	b.Number("deviation", deviation)
+	b.Number("variance", variance)
+	b.Number("by-draw", variance*float64(draws))
+	b.Number("ratio", math.Sqrt(variance)/floats.Norm(want, 2))
+	return nil
+}
+
+// newARMToy returns the study that climbs E[(z - p₀)²] of one bit. The best bit
+// is 0 for p₀ above a half, otherwise 1.
+func newARMToy() *lab.Study {
+	s := lab.NewStudy("arm toy", "Climb ARM's example with each gradient estimator",
+		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
+by each estimator: the example of ARM's slides.`)
+	f := s.Flags
+	known := append([]string{"exact"}, estimators()...)
+	p0s := lab.NumbersFlag(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
+	chosen := lab.ChoicesFlag(f, "estimators", append([]string{"exact"}, trainers()...), known)
+	evaluations := lab.WholeFlag(f, "evaluations", 6, 2, 1<<20, "evaluations of each step")
+	steps := lab.WholeFlag(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
+	rate := lab.NumberFlag(f, "rate", 1, " above 0", "of the ascent")
+	repeats := lab.RepeatsFlag(f, 5)
+	s.Plan = func(context.Context, *lab.Inputs, uint64) (*lab.Plan, error) {
+		p := lab.NewPlan("ascent of E[(z - p0)²] over one bit", []lab.Column{
+			{Name: "probability", Format: "%.3f", Definition: "of the better value, after the last step"},
+			{Name: "deviation", Format: "%.2g",
+				Definition: "root mean square of the estimates less the exact gradient, over the steps"},
+			lab.SecondsColumn("of an ascent"),
+		}, lab.Curve{Name: "probability", X: "step", Y: "probability of the better value"},
+			lab.Curve{Name: "gradient", X: "step", Y: "estimate of the gradient"})
+		p.Repeats(lab.SlidesARM, "figures 2 and 3")
+		for _, p0 := range *p0s {
+			for _, kind := range *chosen {
+				p.Add(*repeats, func(ctx context.Context, b *lab.Bench) error {
+					return climb(ctx, b, kind, p0, *evaluations, *steps, *rate)
+				}, lab.Label{Name: "estimator", Value: kind}, lab.Label{Name: "p0", Value: lab.Decimal(p0)})
+			}
+		}
+		return p, nil
+	}
+	return s
+}
+
+// climb raises E[(z - p₀)²] by gradient ascent with one estimator, or with the
+// exact gradient.
+func climb(ctx context.Context, b *lab.Bench, kind string, p0 float64, evaluations, steps int, rate float64,
+) (err error) {
+	logits := []float64{0}
+	gradient := []float64{0}
+	var e estimator
+	if kind != "exact" {
+		e, err = newEstimator(kind, squareTarget(p0))
+		if err != nil {
+			return err
+		}
+	}
+	r := b.Stream("draws " + kind)
+	squares := 0.0
+	better := func() float64 {
+		if p0 > 0.5 {
+			return logmath.Sigmoid(-logits[0])
+		}
+		return logmath.Sigmoid(logits[0])
+	}
+	reports := lab.ReportsOf(steps, 100)
+	for step := range steps {
+		p := logmath.Sigmoid(logits[0])
+		exact := p * (1 - p) * (1 - 2*p0)
+		gradient[0] = exact
+		if e != nil {
+			if err := e.estimate(ctx, logits, max(evaluations/e.evaluations(), 1), r, gradient); err != nil {
+				return err
+			}
+		}
+		squares += math.Pow(gradient[0]-exact, 2) / float64(steps)
+		logits[0] += rate * gradient[0]
+		if reports(step + 1) {
+			b.Point("probability", float64(step+1), better())
+			b.Point("gradient", float64(step+1), gradient[0])
+		}
+	}
+	b.Number("probability", better())
+	b.Number("deviation", math.Sqrt(squares))
+	b.Number("seconds", b.Seconds())
+	return b.Tick(ctx, 1, 1)
+}

@@ -1,0 +1,15 @@
+// Package bits estimates gradients through random bits, as ARM's slides do.
+//
+//	arm toy         arm.go   figures 2 and 3: one bit
+//	arm gradients   arm.go   estimators against the exact gradient
+//	arm vae         vae.go   tables 2 and 3: autoencoders; wakesleep.go trains them without a gradient
+//
+// estimators.go lists the estimators. Each has a file, NAME_estimator.go.
+package bits
+
+import "infill/cmd/lab/internal/lab"
+
+// Studies returns the experiments of the package.
+func Studies() []*lab.Study {
+	return []*lab.Study{newARMToy(), newARMGradients(), newARMAutoencoders()}
+}

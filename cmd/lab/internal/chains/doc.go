@@ -1,0 +1,24 @@
+// Package chains compares samplers on distributions that are known exactly.
+//
+//	ising   lattice.go   Ising models; of one's own: own.go
+//	potts   lattice.go   Potts models; of one's own: own.go, potts.go
+//	rbm     rbm.go       restricted Boltzmann machines
+//	fhmm    fhmm.go      factorial hidden Markov models
+//	table   lattice.go   tables of random energies; of one's own: own.go
+//	text    text.go      fills of a text
+//	ais     ais.go       normalising constants by annealed importance sampling
+//
+// compare.go runs a comparison, and measure.go measures it. preset.go has the
+// figures of the discrete Langevin paper, by the names of --preset: its figures
+// 1, 2, 3, 4 and 7, and appendix H.
+package chains
+
+import "infill/cmd/lab/internal/lab"
+
+// Studies returns the experiments of the package.
+func Studies() (list []*lab.Study) {
+	for _, k := range kinds() {
+		list = append(list, newComparison(k))
+	}
+	return append(list, newAnnealing())
+}

@@ -1,0 +1,224 @@
+package energies
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"infill/cmd/lab/internal/chains"
+	"infill/cmd/lab/internal/lab"
+)
+
+// sentenceSet holds sentences of at most words words, each filled up with
+// endMark. Words beyond the vocabulary are unknownWord.
+type sentenceSet struct {
+	words      int
+	vocabulary []string
+	states     []int // [sentences × words]
+	note       string
+}
+
+// The first entries of each vocabulary.
+const (
+	endMark = iota
+	unknownWord
+	firstWord
+)
+
+// readSentences reads a sentence from each line: words with spaces between
+// them. It leaves out sentences of more words.
+func readSentences(in *lab.Inputs, name string, words, vocabulary int) (*sentenceSet, error) {
+	text, err := in.Read("data", name, []string{"sentences"}, ".txt")
+	if err != nil {
+		return nil, lab.Refuse("data", "%s: %w", name, err)
+	}
+	s := &sentenceSet{words: words, vocabulary: []string{"", "?"}}
+	var kept [][]string
+	lines := 0
+	counts := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		sentence := strings.Fields(line)
+		if len(sentence) == 0 {
+			continue
+		}
+		lines++
+		if len(sentence) > words {
+			continue
+		}
+		kept = append(kept, sentence)
+		for _, word := range sentence {
+			counts[word]++
+		}
+	}
+	if len(kept) < 5 {
+		return nil, lab.Refuse("data", "%s: %d sentences of at most %d words: at least 5 are needed", name, len(kept),
+			words)
+	}
+	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
+	})
+	s.vocabulary = append(s.vocabulary, frequent[:min(len(frequent), vocabulary-firstWord)]...)
+	s.encode(kept)
+	known := 0
+	for _, v := range s.states {
+		known += lab.Bit(v >= firstWord)
+	}
+	all := 0
+	for _, sentence := range kept {
+		all += len(sentence)
+	}
+	s.note = fmt.Sprintf("%d of %d sentences have at most %d words; the vocabulary has %d of their %d words, which "+
+		"are %.0f %% of what they say, and a mark for others and one for the end", len(kept), lines, words,
+		len(s.vocabulary)-firstWord, len(frequent), 100*float64(known)/float64(all))
+	return s, nil
+}
+
+func (s *sentenceSet) encode(sentences [][]string) {
+	ids := map[string]int{}
+	for id, word := range s.vocabulary[firstWord:] {
+		ids[word] = id + firstWord
+	}
+	for _, sentence := range sentences {
+		for _, word := range sentence {
+			s.states = append(s.states, max(ids[word], unknownWord))
+		}
+		for range s.words - len(sentence) {
+			s.states = append(s.states, endMark)
+		}
+	}
+}
+
+// split draws a fifth of the sentences to test with.
+func (s *sentenceSet) split(b *lab.Bench) (train, test []int) {
+	count := len(s.states) / s.words
+	all := lab.RowsOf(s.states, s.words, b.Stream("split").Perm(count))
+	cut := count / 5 * s.words
+	return all[cut:], all[:cut]
+}
+
+// write writes up to 100 sentences, one a line.
+func (s *sentenceSet) write(out io.Writer, states []int) error {
+	var text strings.Builder
+	for sentence := range slices.Chunk(states[:min(len(states), 100*s.words)], s.words) {
+		var words []string
+		for _, v := range sentence {
+			words = append(words, s.vocabulary[v])
+		}
+		text.WriteString(strings.TrimRight(strings.Join(words, " "), " ") + "\n")
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// bigrams is a law by the chain rule, of each word given the one before it. To
+// the counts of pairs come priorPairs more, spread as the law of the slot.
+type bigrams struct {
+	laws   [][]float64
+	pairs  map[[2]int]float64
+	before map[int]float64
+}
+
+const priorPairs = 10
+
+func newBigrams(laws [][]float64, data [][]int) *bigrams {
+	m := &bigrams{laws, map[[2]int]float64{}, map[int]float64{}}
+	for _, x := range data {
+		for j := range x[1:] {
+			m.pairs[[2]int{x[j], x[j+1]}]++
+			m.before[x[j]]++
+		}
+	}
+	return m
+}
+
+// log returns the log-probability of a state.
+func (m *bigrams) log(x []int) float64 {
+	sum := math.Log(m.laws[0][x[0]])
+	for j, v := range x[1:] {
+		pairs := m.pairs[[2]int{x[j], v}] + priorPairs*m.laws[j+1][v]
+		sum += math.Log(pairs / (m.before[x[j]] + priorPairs))
+	}
+	return sum
+}
+
+// newLearnText trains deep energies of sentences, as the slides of Gibbs with
+// Gradients do over 20 words of 10,000.
+func newLearnText() *lab.Study {
+	s := lab.NewStudy("learn text", "Train deep energies of sentences",
+		`Train a network as the energy of sentences, by persistent contrastive divergence with a replay
+buffer, and estimate its test log-likelihood by annealed importance sampling, as Gibbs with
+Gradients does for text. --data is sentences, of this program's own documentation, or a FILE
+with a sentence on each line and spaces between words. A network sees a window of words about
+each slot, by embeddings that are learned. Two rows need no sampler: independent slots, and
+each word given the one before it. The slides have --words 20 --vocabulary 10000.`)
+	f := s.Flags
+	o := deepFlags(f, pcdFlags(f, 500, 50, 500, 0.003, 0), "gibbs,gwg", "gwg")
+	data := f.String("data", "sentences", "sentences, or a `FILE` with one on each line")
+	words := lab.WholeFlag(f, "words", 12, 2, 1<<8, "slots of a sentence; longer sentences are left out")
+	vocabulary := lab.WholeFlag(f, "vocabulary", 200, firstWord+1, lab.MaxCategories,
+		"words, the most frequent ones, with a mark for others and one for the end")
+	dimensions := lab.WholeFlag(f, "dimensions", 8, 1, 1<<10, "numbers of an embedding")
+	reach := lab.WholeFlag(f, "reach", 1, 0, 1<<4, "words that a window sees on either side")
+	hidden := lab.WholeFlag(f, "hidden", 16, 1, 1<<12, "hidden units of the network")
+	s.Plan = func(_ context.Context, in *lab.Inputs, _ uint64) (*lab.Plan, error) {
+		if err := o.check(); err != nil {
+			return nil, err
+		}
+		set, err := readSentences(in, *data, *words, *vocabulary)
+		if err != nil {
+			return nil, err
+		}
+		p := lab.NewPlan(fmt.Sprintf("deep energies of sentences, %d words of %d", *words, len(set.vocabulary)),
+			deepColumns("sentences", "slots"), newDifferenceCurve())
+		p.Repeats(lab.GibbsGradients, "text")
+		p.Notes = []string{set.note}
+		for _, spec := range *o.samplers {
+			p.Add(*o.repeats, func(ctx context.Context, b *lab.Bench) error {
+				examples, tests, laws := set.parts(b)
+				return o.train(ctx, b, spec, &subject{
+					examples: examples, tests: tests, laws: laws,
+					network: newWordNetwork(*words, len(set.vocabulary), *dimensions, *reach, *hidden),
+					show:    func(name string, states []int) error { return set.show(b, name, states) },
+				})
+			}, lab.Label{Name: "sampler", Value: spec.Label})
+		}
+		p.Add(*o.repeats, func(_ context.Context, b *lab.Bench) error {
+			_, tests, laws := set.parts(b)
+			b.Number("test-ll", chains.MeanLog(tests, *words, chains.NewBase(laws).Log))
+			return nil
+		}, lab.Label{Name: "sampler", Value: "independent"})
+		p.Add(*o.repeats, func(_ context.Context, b *lab.Bench) error {
+			examples, tests, laws := set.parts(b)
+			m := newBigrams(laws, slices.Collect(slices.Chunk(examples, *words)))
+			b.Number("test-ll", chains.MeanLog(tests, *words, m.log))
+			return nil
+		}, lab.Label{Name: "sampler", Value: "bigrams"})
+		return p, nil
+	}
+	return s
+}
+
+// parts returns what a repetition learns from, what it tests with, and the law
+// of each slot.
+func (s *sentenceSet) parts(b *lab.Bench) (examples, tests []int, laws [][]float64) {
+	examples, tests = s.split(b)
+	return examples, tests, chains.CategoryLaws(slices.Collect(slices.Chunk(examples, s.words)), len(s.vocabulary))
+}
+
+// show writes sentences to a file of the folder, unless there is none.
+func (s *sentenceSet) show(b *lab.Bench, name string, states []int) error {
+	if b.Folder == "" {
+		return nil
+	}
+	file, err := b.Create(name, ".txt")
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.write(file, states), file.Close())
+}

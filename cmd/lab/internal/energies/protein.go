@@ -1,0 +1,246 @@
+package energies
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"infill/cmd/lab/internal/chains"
+	"infill/cmd/lab/internal/lab"
+	"infill/internal/targets"
+	"infill/samplers"
+)
+
+// folded makes up a protein, a chain that winds over a lattice like a snake.
+// Two sites touch if they are neighbours on the lattice but not on the chain. J
+// is from N(0, strength²) for sites that touch, else 0; h is from N(0, 0.25²).
+func folded(rows, columns, states int, strength float64, r *rand.Rand) *chains.Protein {
+	p := chains.NewProtein(rows*columns, states)
+	place := func(row, column int) int {
+		if row%2 == 1 {
+			column = columns - 1 - column
+		}
+		return row*columns + column
+	}
+	for row := range rows - 1 {
+		for column := range columns {
+			if i, j := place(row, column), place(row+1, column); j-i > 1 {
+				p.Touch(i, j)
+			}
+		}
+	}
+	n := len(p.Field)
+	for i := range p.Sites {
+		for j := range i {
+			for a := i * states; a < (i+1)*states && p.Contacts[i*p.Sites+j]; a++ {
+				for b := j * states; b < (j+1)*states; b++ {
+					x := strength * r.NormFloat64()
+					p.Couplings[a*n+b] = x
+					p.Couplings[b*n+a] = x
+				}
+			}
+		}
+	}
+	copy(p.Field, targets.Normals(r, len(p.Field), 0.25))
+	return p
+}
+
+// These bounds limit the size of J.
+const (
+	maxSequence = 512
+	maxStates   = 32
+)
+
+// residues lists the letters of the states in an alignment: the gap, then the
+// amino acids.
+const residues = "-ACDEFGHIKLMNPQRSTVWY"
+
+// readAlignment reads sequences of equal length in FASTA. Lower case, points
+// and letters that stand for no amino acid become gaps, as in the tools that
+// write alignments.
+func readAlignment(text string) (sequences []int, sites int, err error) {
+	for n, record := range strings.Split("\n"+text, "\n>") {
+		_, letters, _ := strings.Cut(record, "\n")
+		letters = strings.Join(strings.Fields(letters), "")
+		if letters == "" {
+			continue // skip text before the first sequence
+		}
+		length := len(sequences)
+		for _, letter := range letters {
+			sequences = append(sequences, max(0, strings.IndexRune(residues, letter)))
+		}
+		length = len(sequences) - length
+		if sites == 0 {
+			sites = length
+		}
+		if length != sites {
+			return nil, 0, fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted", n, length,
+				sites)
+		}
+	}
+	if sites < 2 || sites > maxSequence {
+		return nil, 0, fmt.Errorf("sequences of %d letters: there can be 2 to %d", sites, maxSequence)
+	}
+	return sequences, sites, nil
+}
+
+// readContacts reads the contacts: two sites a line, counted from 1.
+func readContacts(t *chains.Protein, text string) error {
+	for n, line := range strings.Split(text, "\n") {
+		words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r,", r) })
+		if len(words) == 0 {
+			continue
+		}
+		i, _ := strconv.Atoi(words[0])
+		j, _ := strconv.Atoi(words[len(words)-1])
+		if len(words) != 2 || min(i, j) < 1 || max(i, j) > t.Sites {
+			return fmt.Errorf("line %d: %q is no pair of sites from 1 to %d", n+1, line, t.Sites)
+		}
+		t.Touch(i-1, j-1)
+	}
+	if !slices.Contains(t.Contacts, true) {
+		return errors.New("no contact in it")
+	}
+	return nil
+}
+
+// proteinFlags defines the flags for a made-up protein, and returns a function
+// that makes the protein of a repetition, from 0.
+func proteinFlags(f *pflag.FlagSet) func(n int) (*chains.Protein, error) {
+	size := lab.SizeFlag(f, lab.Size{Rows: 4, Columns: 5},
+		"rows and columns of the lattice that a made-up protein is folded on")
+	states := lab.WholeFlag(f, "states", 5, 2, maxStates, "states of each of its sites")
+	strength := lab.NumberFlag(f, "strength", 0.5, " of 0 or more",
+		"standard deviation of the couplings of its contacts")
+	own := lab.TargetSeed(f, "seed of the made-up protein of the first repetition; each has its own")
+	return func(n int) (*chains.Protein, error) {
+		if n := size.Sites(); n > maxSequence || n < 2 {
+			return nil, lab.Refuse("size", "%d sites: there can be 2 to %d", n, maxSequence)
+		}
+		stream := samplers.Streams(*own+uint64(n), "protein", 1)[0]
+		return folded(size.Rows, size.Columns, *states, *strength, stream), nil
+	}
+}
+
+// newLearnContacts repeats an experiment of Gibbs with Gradients (section 6 of
+// its appendix; its code pcd_potts.py).
+func newLearnContacts() *lab.Study {
+	s := lab.NewStudy("learn contacts", "Learn a protein's Potts model, and its contacts",
+		`Learn the Potts model of a protein family from an alignment, by persistent contrastive
+divergence, and predict which sites touch: those with the strongest couplings. Without files a
+made-up protein is learnt from sequences that are drawn from its own model. With --alignment, a
+FASTA file of aligned sequences, --contacts names a file of the true pairs, "SITE SITE" a line.`)
+	makeUp := proteinFlags(s.Flags)
+	alignment := s.Flags.String("alignment", "", "learn from the sequences of `FILE`, in FASTA")
+	contacts := s.Flags.String("contacts", "", "`FILE` of the sites that touch")
+	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 300, 100, 100, 0.01, 0), 300, 100,
+		"sequences that are drawn from a made-up protein")
+	s.Plan = func(_ context.Context, in *lab.Inputs, _ uint64) (*lab.Plan, error) {
+		truth, sequences, err := readFamily(in, *alignment, *contacts, makeUp)
+		if err != nil {
+			return nil, err
+		}
+		truths := slices.Repeat([]*chains.Protein{truth}, *o.repeats)
+		for n := 1; n < *o.repeats && sequences == nil; n++ {
+			truths[n], err = makeUp(n)
+			if err != nil {
+				return nil, err
+			}
+		}
+		data := func(ctx context.Context, b *lab.Bench) ([]int, error) {
+			if sequences != nil {
+				return sequences, nil
+			}
+			truth := truths[b.Repetition()]
+			w := &walk{Positions: samplers.RandomPositions(truth, b.Streams("data start", *o.data))}
+			err := w.advance(ctx, b, lab.Named("gibbs"), truth, *o.sweeps*truth.Sites)
+			return w.Positions, err
+		}
+		n := 0
+		for _, touch := range truth.Contacts {
+			n += lab.Bit(touch)
+		}
+		p := lab.NewPlan(fmt.Sprintf("learning the contacts of %d sites", truth.Sites), []lab.Column{
+			{Name: "recall", Format: "%.3f", Definition: fmt.Sprintf("fraction of the %d contacts among as many of "+
+				"the strongest pairs, by the norm of J_ij, after the last update", n/2), Against: "steps"},
+			{Name: "log-rmse", Format: "%.3f",
+				Definition: "½ ln of the mean square of the learnt norms less the true ones", Against: "steps"},
+			lab.AcceptanceColumn(), lab.SecondsColumn("of a training"),
+		}, lab.Curve{Name: "recall", X: "update", Y: "recall of contacts"})
+		p.Repeats(lab.GibbsGradients, "contacts")
+		p.Notes = []string{fmt.Sprintf("recall of pairs in any order: %.3f",
+			float64(n)/float64(truth.Sites*(truth.Sites-1)))}
+		if sequences != nil {
+			p.Columns = slices.Delete(p.Columns, 1, 2) // real data have no known couplings
+		}
+		return p, o.trainings(p, data, func(b *lab.Bench) trainee {
+			truth := truths[b.Repetition()]
+			m := chains.NewProtein(truth.Sites, truth.States)
+			return trainee{m, len(m.Field), func() map[string]float64 {
+				learnt := m.Norms()
+				return map[string]float64{"recall": recall(learnt, truth), "log-rmse": logRoot(learnt, truth.Norms())}
+			}, func() image.Image { return matrixImage(m.Norms(), m.Sites, 8) }}
+		})
+	}
+	return s
+}
+
+// readFamily reads an alignment and its contacts. Without files, it returns a
+// made-up protein and no sequences.
+func readFamily(in *lab.Inputs, alignment, contacts string, makeUp func(n int) (*chains.Protein, error),
+) (p *chains.Protein, sequences []int, err error) {
+	if (alignment == "") != (contacts == "") {
+		return nil, nil, lab.Refuse("alignment", "it goes with --contacts: give both or none")
+	}
+	if alignment == "" {
+		p, err = makeUp(0)
+		return p, nil, err
+	}
+	text, err := in.Read("alignment", alignment, nil, "")
+	if err != nil {
+		return nil, nil, lab.Refuse("alignment", "%s: %w", alignment, err)
+	}
+	sequences, sites, err := readAlignment(string(text))
+	if err != nil {
+		return nil, nil, lab.Refuse("alignment", "%s: %w", alignment, err)
+	}
+	text, err = in.Read("contacts", contacts, nil, "")
+	if err != nil {
+		return nil, nil, lab.Refuse("contacts", "%s: %w", contacts, err)
+	}
+	p = chains.NewProtein(sites, len(residues))
+	err = readContacts(p, string(text))
+	if err != nil {
+		return nil, nil, lab.Refuse("contacts", "%s: %w", contacts, err)
+	}
+	return p, sequences, nil
+}
+
+// recall returns which fraction of p's n contacts is among the n pairs with the
+// largest norms.
+func recall(norms []float64, p *chains.Protein) float64 {
+	var pairs [][2]int
+	contacts := 0
+	for i := range p.Sites {
+		for j := range i {
+			pairs = append(pairs, [2]int{i, j})
+			contacts += lab.Bit(p.Contacts[i*p.Sites+j])
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b [2]int) int {
+		return cmp.Compare(norms[b[0]*p.Sites+b[1]], norms[a[0]*p.Sites+a[1]])
+	})
+	found := 0
+	for _, q := range pairs[:contacts] {
+		found += lab.Bit(p.Contacts[q[0]*p.Sites+q[1]])
+	}
+	return float64(found) / float64(contacts)
+}
