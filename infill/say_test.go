@@ -23,8 +23,8 @@ func TestProvenFills(t *testing.T) {
 			n := r.ProvenFills()
 			for i := range n {
 				if r.Fills[i].Text != all.Fills[i].Text {
-					t.Errorf("%s, %d rows: fill %d of %d proven is %q, want %q", template, rows, i+1, n, r.Fills[i].Text,
-						all.Fills[i].Text)
+					t.Errorf("%s, %d rows: fill %d of %d proven is %q, want %q", template, rows, i+1, n,
+						r.Fills[i].Text, all.Fills[i].Text)
 				}
 			}
 			if n > 0 && n < len(r.Fills) && !*r.Proven {

@@ -245,3 +245,26 @@ func TestOldestFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestWide: the lone row of a large model, whose call has all cores, has the same bits as
+// in a call of one.
+func TestWide(t *testing.T) {
+	one := engineModel(t, builtIn(t), Options{Device: "cpu", Threads: 1})
+	wide := engineModel(t, builtIn(t), Options{Device: "cpu", Threads: 3})
+	wide.wide.threads = 3
+	rng := rand.New(rand.NewPCG(15, 16))
+	for range 5 {
+		b := anyBatch(rng, 1)
+		same := *b
+		same.target, same.candidate, same.vocabulary = nil, nil, nil
+		check.OK(t, one.run(t.Context(), b))
+		check.OK(t, wide.run(t.Context(), &same))
+		if !slices.Equal(b.target, same.target) || !slices.Equal(b.candidate, same.candidate) ||
+			!slices.Equal(b.vocabulary, same.vocabulary) {
+			t.Error("a call with all cores has other bits")
+		}
+	}
+	if wide.wide.session == nil || wide.conditionals.session != nil || one.wide.session != nil {
+		t.Error("the session for all cores did not run the lone rows, and that one alone")
+	}
+}

@@ -261,7 +261,8 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 		return nil, err
 	}
 	session, err := m.runtime.NewSession(encoded, ort.SessionOptions{
-		ExternalDir: m.bundle.WeightsDir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(), Threads: l.threads,
+		ExternalDir: m.bundle.WeightsDir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
+		Threads: l.threads,
 	})
 	if err != nil {
 		return nil, m.named(err)

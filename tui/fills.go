@@ -233,7 +233,8 @@ func (p *fillsPage) columns(columns int) []column {
 	case p.drawn():
 		list = append(list, column{"drawn", 5, func(f *infill.Fill) string { return strconv.Itoa(f.Count) }})
 	case len(p.listed) > 0 && p.listed[0].Share != nil:
-		list = append(list, column{"share", 8, func(f *infill.Fill) string { return cmp.Or(f.SharePercent(false), "–") }})
+		share := func(f *infill.Fill) string { return cmp.Or(f.SharePercent(false), "–") }
+		list = append(list, column{"share", 8, share})
 	}
 	return list
 }

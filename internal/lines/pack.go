@@ -35,8 +35,8 @@ func Unpack(name string, r io.Reader) (io.Reader, error) {
 	for end, start := range starts {
 		there, _ := from.Peek(len(start))
 		if string(there) == start && Packed(name) != end {
-			return nil, fmt.Errorf("the file is packed by %s, and its name does not say so: let it end in %s", kinds[end],
-				end)
+			return nil, fmt.Errorf("the file is packed by %s, and its name does not say so: let it end in %s",
+				kinds[end], end)
 		}
 	}
 	u := unpacked{kind: kinds[Packed(name)]}

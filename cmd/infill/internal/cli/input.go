@@ -159,8 +159,8 @@ type task[T any] struct {
 // on two of these at once. A wrong argument ends the command before any work. A
 // wrong line of standard input is reported with its number, and the other lines
 // are done. Each skips and counts blank lines. It warns of an unknown key once.
-func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read func(Entry) (T, error), large func(T) bool,
-	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
+func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read func(Entry) (T, error),
+	large func(T) bool, end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
 	for i, text := range o.Texts {
 		if text.Line > 0 {
@@ -217,8 +217,8 @@ func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read
 		return err
 	})
 	if all.blank > 0 {
-		Warn(o.Streams, model.Quiet, "%s of %s passed over, the first is line %d", infill.Counted(all.blank, "blank line"),
-			cmp.Or(all.firstBlank.File, "standard input"), all.firstBlank.Line)
+		Warn(o.Streams, model.Quiet, "%s of %s passed over, the first is line %d",
+			infill.Counted(all.blank, "blank line"), cmp.Or(all.firstBlank.File, "standard input"), all.firstBlank.Line)
 	}
 	switch {
 	case err != nil:

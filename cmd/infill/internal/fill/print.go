@@ -146,7 +146,8 @@ func footer(r *infill.Result, verbose bool) []string {
 		lines = append(lines, fmt.Sprintf("each probability is divided by %d, the number of lengths that the blanks "+
 			"may have", s.Lengths))
 	}
-	cost := fmt.Sprintf("%s, %.2f s%s", infill.Counted(s.ModelRows, "model row"), s.Seconds, optional(", seed %d", r.Seed))
+	cost := fmt.Sprintf("%s, %.2f s%s", infill.Counted(s.ModelRows, "model row"), s.Seconds,
+		optional(", seed %d", r.Seed))
 	lines = append(lines, r.Found()+"; "+cost)
 	if verbose && s.Chains != nil {
 		lines = append(lines, chainsNote(s))

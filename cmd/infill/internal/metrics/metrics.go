@@ -196,7 +196,8 @@ func (c *command) readSentences(what, file string) (h metrics.Hypotheses, err er
 		cli.Warn(c.streams, c.quiet, "%s (%s): %s", what, nameOf(file), line)
 	}
 	if read.Blank > 0 && read.Form == corpus.Lines {
-		cli.Warn(c.streams, c.quiet, "%s (%s): %s left out", what, nameOf(file), infill.Counted(read.Blank, "blank line"))
+		cli.Warn(c.streams, c.quiet, "%s (%s): %s left out", what, nameOf(file),
+			infill.Counted(read.Blank, "blank line"))
 	}
 	h.Sentences = read.Raw()
 	return h, nil
