@@ -5,6 +5,8 @@
     taskset -c 0 python compare.py scores INFILL BUNDLE [TEXTS] [ROUNDS]
     taskset -c 0 python compare.py together INFILL BUNDLE [TEXTS] [ROUNDS]
     taskset -c 0 python compare.py int8 INFILL BUNDLE [TEXTS] [ROUNDS]
+    taskset -c 0 python compare.py openvino INFILL BUNDLE [TEXTS] [ROUNDS]
+    python compare.py cores INFILL BUNDLE [TEXTS] [ROUNDS]
 
 INFILL is the program, BUNDLE the folder of the model (`infill models list --format json` tells it after the first fill). taskset pins all of them to
 one core. Beside the time on the clock stands processor time, which other work on the machine changes less. The time of infill has the start of its
@@ -15,6 +17,8 @@ batches, which fills the first quarter of the texts, and a loop written by hand,
 the head of the model at the blanks only.
 scores: the pseudo-log-likelihood of each text (within_word_l2r), by minicons in batches of the best size.
 int8: `infill run` with the model, and with its copy small-uncased-int8, which `infill models quantize small-uncased` makes; and the loop in bf16.
+openvino: the loop by hand in OpenVINO (pip install openvino), in float32 and in bf16, with the five likeliest chosen in its graph; without its start.
+cores: `infill run` on one pinned core and on all, in float32 and in int8; it needs all cores idle.
 together: `infill run` with many texts at once, and one after the other (--jobs 1).
 """
 
@@ -142,13 +146,86 @@ def int8(program, bundle, folder, count, rounds):
     measured(ways, rounds, {n: count for n in ways})
 
 
+class Likeliest(torch.nn.Module):
+    """The five likeliest tokens of the blank of each text, chosen in the graph."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids, mask, at):
+        hidden = self.model.bert(input_ids=ids, attention_mask=mask)[0]
+        chosen = hidden[torch.arange(ids.shape[0]), at]
+        return torch.topk(torch.softmax(self.model.cls(chosen).float(), dim=-1), 5)
+
+
+def openvino(program, bundle, folder, count, rounds):
+    import numpy
+    import openvino as ov
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bundle)
+    model = transformers.BertForMaskedLM.from_pretrained(bundle, attn_implementation="eager").eval()
+    example = {"ids": torch.ones((2, 8), dtype=torch.long), "mask": torch.ones((2, 8), dtype=torch.long), "at": torch.tensor([1, 2])}
+    graph = ov.convert_model(Likeliest(model), example_input=example)
+    lines = list(texts(count))
+
+    def loop(compiled, batch=64):
+        encoded = tokenizer(lines)["input_ids"]
+        order = sorted(range(len(lines)), key=lambda i: len(encoded[i]))
+        answers = [None] * len(lines)
+        for at in range(0, len(order), batch):
+            chosen = order[at : at + batch]
+            ids = tokenizer.pad({"input_ids": [encoded[i] for i in chosen]}, return_tensors="np")
+            where = numpy.argmax(ids["input_ids"] == tokenizer.mask_token_id, axis=1)
+            top = compiled([ids["input_ids"], ids["attention_mask"], where])
+            words = tokenizer.convert_ids_to_tokens(top[1].flatten().tolist())
+            for n, i in enumerate(chosen):
+                answers[i] = list(zip(words[5 * n : 5 * n + 5], top[0][n].tolist()))
+        return answers
+
+    ways, answers = {}, {}
+    for precision in ("f32", "bf16"):
+        options = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": len(os.sched_getaffinity(0))}
+        compiled = ov.Core().compile_model(graph, "CPU", options)
+        name = f"OpenVINO, {precision}"
+        ways[name] = lambda name=name, compiled=compiled: answers.update({name: loop(compiled)})
+    ways["infill"] = runs(program, bundle, folder, lines)
+    measured(ways, rounds, {n: count for n in ways})
+    with open(os.path.join(folder, "fills.jsonl")) as file:
+        first = [json.loads(line)["fills"][0]["values"][0].lower() for line in file]
+    for name, answer in answers.items():
+        print(f"likeliest fill of infill and {name} alike: {sum(a == b[0][0] for a, b in zip(first, answer))} of {count}")
+    print(f"OpenVINO {ov.__version__}")
+
+
+def cores(program, bundle, folder, count, rounds):
+    lines = list(texts(count))
+    source = os.path.join(folder, "texts.txt")
+    with open(source, "w") as file:
+        file.write("\n".join(lines) + "\n")
+    own = sorted(os.sched_getaffinity(0))
+
+    def on(model, which):
+        command = [program, "run", source, "-o", os.path.join(folder, "fills.jsonl"), "-m", model, "--overwrite", "-q", "--device", "cpu",
+                   "--threads", str(len(which))]
+        return lambda: subprocess.run(command, check=True, preexec_fn=lambda: os.sched_setaffinity(0, which))
+
+    ways = {}
+    for name, model in {"float32": "small-uncased", "int8": "small-uncased-int8"}.items():
+        ways[f"{name}, one core"] = on(model, own[-1:])
+        ways[f"{name}, all"] = on(model, own)
+    ways["infill"] = ways.pop("float32, one core")
+    measured(ways, rounds, {n: count for n in ways})
+
+
 def main():
     part, program, bundle = sys.argv[1:4]
     numbers = [int(a) for a in sys.argv[4:]]
     cores = len(os.sched_getaffinity(0))
     torch.set_num_threads(cores)
     transformers.logging.set_verbosity_error()
-    defaults = {"fills": (fills, [2000, 5]), "scores": (scores, [200, 5]), "together": (together, [300, 5]), "int8": (int8, [1000, 5])}
+    defaults = {"fills": (fills, [2000, 5]), "scores": (scores, [200, 5]), "together": (together, [300, 5]), "int8": (int8, [1000, 5]),
+                "openvino": (openvino, [800, 5]), "cores": (cores, [6000, 5])}
     do, usual = defaults[part]
     numbers += usual[len(numbers) :]
     print(f"{part}: transformers {transformers.__version__}, torch {torch.__version__}, {cores} cores, {numbers}; ± is one standard error of the rounds")
