@@ -41,6 +41,8 @@ type Job struct {
 	Resume    bool `option:"resume" help:"go on with a run that was not finished"`
 	Overwrite bool `option:"overwrite" help:"start again, and remove the old output and its parts"`
 	InFlight  int  `option:"jobs" help:"lines to fill at the same time, which share the model's calls; 0 is 128 a core, at most 1024"` // here 0 means 1
+	// Columns are the columns of the output that are written; nil for all.
+	Columns []string `option:"columns" word:"LIST" help:"LIST of the columns, or keys, that are written; all by default"`
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 	// Note, if not nil, is called with lines about the input before its first
@@ -165,12 +167,20 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if old != nil {
 		now.Mode = old.Mode().Perm()
 	}
+	now.Layout.Wanted = j.Columns
+	if j.Columns != nil && out.Form == formText {
+		return nil, &infill.OptionError{Option: "columns", Reason: "an output of plain text has none"}
+	}
+	err = now.Layout.check()
+	if err != nil {
+		return nil, err
+	}
 	now.Settings, err = j.Work.settings(ctx)
 	if err != nil {
 		return nil, err
 	}
 	maps.Copy(now.Settings, map[string]string{"form": string(out.Form), "input": input.sum, "column": j.Work.column(),
-		"options": strings.Join(options, ",")})
+		"options": strings.Join(options, ","), "columns": strings.Join(j.Columns, ",")})
 	whole := j.Shard.Count == 0
 	if done {
 		s := &Summary{Output: out.Path, Done: true, Rejected: made.Rejected}
@@ -386,7 +396,7 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 			}
 		}
 		return r, err
-	}, func(ctx context.Context, r Record) (*entry, error) { return j.do(ctx, r, p.head.form()) },
+	}, func(ctx context.Context, r Record) (*entry, error) { return j.do(ctx, r, p.head) },
 		func(e *entry) error {
 			err := lines.Write(e.line)
 			if err != nil {
@@ -410,12 +420,12 @@ func (j Job) work(ctx context.Context, p *part, lines *journal.Journal) error {
 var errChanged = errors.New("has changed since the run began: what is done of it is dropped, run it again")
 
 // do returns the entry of a record: its rows, or why it was rejected.
-func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
+func (j Job) do(ctx context.Context, r Record, h *head) (*entry, error) {
 	e := &entry{Line: r.Line, Blank: r.Blank}
 	err := r.Err
 	if err == nil && !r.Blank {
 		own, done := infill.Unwanted(ctx)
-		e.Rows, err = j.Work.do(own, r, form)
+		e.Rows, err = j.Work.do(own, r, h.form())
 		done()
 	}
 	var wrong *RejectError
@@ -429,6 +439,9 @@ func (j Job) do(ctx context.Context, r Record, form Form) (*entry, error) {
 		err = fmt.Errorf("line %d: %w", e.Line, err)
 	}
 	if err == nil {
+		if h.form() == formJSONL {
+			h.Layout.pick(e.Lines)
+		}
 		e.line, err = e.encode()
 	}
 	return e, err

@@ -95,7 +95,13 @@ func (f *Fill) copied() []string {
 func (f *Fill) layout(input []string, form Form) Layout {
 	f.seen = input
 	f.rename(form)
-	return f.Layout(f.names)
+	if form.table() {
+		return f.Layout(f.names)
+	}
+	keys := slices.DeleteFunc(slices.Clone(resultKeys), func(key string) bool {
+		return slices.Contains([]string{"model", "signature", "template"}, key)
+	})
+	return Layout{After: slices.Concat(keys, []string{f.template}, f.names)}
 }
 
 // Layout returns the columns of a table of results, given those of the user.

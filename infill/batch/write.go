@@ -33,6 +33,32 @@ type Layout struct {
 	// Method is the method of fills where no record has another. "" says that
 	// all of Own are wanted, else those of the methods that the run used.
 	Method string `json:"method,omitempty"`
+	// Wanted are the columns that are written; nil for all.
+	Wanted []string `json:"wanted,omitempty"`
+}
+
+// check returns an *infill.OptionError if a column that is wanted is none of the output.
+func (l Layout) check() error {
+	all := slices.Concat(l.Before, l.After)
+	for _, name := range l.Wanted {
+		ofBlank := len(l.Before) > 0 && blankColumn.MatchString(name)
+		if !ofBlank && !slices.Contains(all, name) {
+			return &infill.OptionError{Option: "columns",
+				Reason: fmt.Sprintf("the output has no column %q: its columns are %s", name, quoted(all))}
+		}
+	}
+	return nil
+}
+
+// pick leaves the wanted keys in lines of JSON.
+func (l Layout) pick(lines []json.RawMessage) {
+	if l.Wanted == nil {
+		return
+	}
+	for i, line := range lines {
+		unwanted := func(f object.Field) bool { return !slices.Contains(l.Wanted, f.Key) }
+		lines[i] = slices.DeleteFunc(object.Value(line).Object(), unwanted).Append(nil)
+	}
 }
 
 // Rows holds the lines of output for a record.
@@ -135,6 +161,9 @@ func (l Layout) columns(s shape) (list []column) {
 		list = append(list, column{fmt.Sprintf("entropy_%d", i+1), shared(entropies, i)})
 	}
 	add(l.After)
+	if l.Wanted != nil {
+		list = slices.DeleteFunc(list, func(c column) bool { return !slices.Contains(l.Wanted, c.name) })
+	}
 	return list
 }
 

@@ -227,8 +227,8 @@ func (c *command) print(p *cli.Printer[row], r row) error {
 	if !c.words || c.input.Format == "text" {
 		return p.Print(r)
 	}
-	for _, w := range r.scores[0].Words {
-		r.word = &w
+	for i := range r.scores[0].Words {
+		r.word = i + 1
 		err := p.Print(r)
 		if err != nil {
 			return err
@@ -241,9 +241,9 @@ func (c *command) print(p *cli.Printer[row], r row) error {
 type row struct {
 	id     json.RawMessage
 	scores []*infill.Score
-	word   *infill.ScoredWord // nil for a text
-	base   string             // of the word's surprisal
-	column string             // name of the column of the text
+	word   int    // its number, from 1; 0 for a text
+	base   string // of the word's surprisal
+	column string // name of the column of the text
 	// ownContext is whether the context is from the user's columns.
 	ownContext bool
 	others     object.Object // further columns of the user
@@ -264,13 +264,13 @@ func (r row) beside(o object.Object) object.Object {
 
 // MarshalJSON implements json.Marshaler. The user's id comes first.
 func (r row) MarshalJSON() ([]byte, error) {
-	if r.ownContext && r.word == nil { // the score has it
+	if r.ownContext && r.word == 0 { // the score has it
 		r.others = r.others.Without(contextColumn)
 	}
 	var o object.Object
 	var err error
 	switch {
-	case r.word != nil:
+	case r.word > 0:
 		o, err = object.Pairs(r.wordColumns()...)
 	case len(r.scores) == 1:
 		o, err = object.Of(r.scores[0])
@@ -386,7 +386,7 @@ func (c *command) add(table *batch.Sheet, r row) (err error) {
 	}
 	s := r.scores[0]
 	switch {
-	case r.word != nil:
+	case r.word > 0:
 		add(r.wordColumns()...)
 	case c.pairs:
 		add("first", s.Text, "second", r.scores[1].Text, "first_sequence_score", s.LogLikelihood,

@@ -3,7 +3,9 @@ package score
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
@@ -29,11 +31,19 @@ func (r row) surprisal(nats float64) float64 {
 	return -nats / units[r.base].nats
 }
 
-// wordColumns returns the names and values of a word's columns.
+// wordColumns returns the names and values of a word's columns. after is the punctuation
+// that follows the word without a space.
 func (r row) wordColumns() []any {
-	w := r.word
-	return []any{"text", r.scores[0].Text, "word", w.Word, "start", w.Start, "end", w.End,
-		"tokens", w.Tokens, "surprisal", r.surprisal(w.LogLikelihood), "log_likelihood", w.LogLikelihood}
+	s := r.scores[0]
+	w := s.Words[r.word-1]
+	after := []rune(s.Text)[w.End:]
+	end := slices.IndexFunc(after, func(c rune) bool { return !unicode.IsPunct(c) && !unicode.IsSymbol(c) })
+	if end >= 0 {
+		after = after[:end]
+	}
+	return []any{"text", s.Text, "word", w.Word, "start", w.Start, "end", w.End, "tokens", w.Tokens,
+		"surprisal", r.surprisal(w.LogLikelihood), "log_likelihood", w.LogLikelihood,
+		"position", r.word, "after", string(after)}
 }
 
 // steps are bounds between the colours of words, in bits.
