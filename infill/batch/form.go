@@ -82,8 +82,8 @@ func (f File) resolve(what string) (File, error) {
 		Reason: fmt.Sprintf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
 			"or .txt (also with .gz or .zst), or name the form", f.Path, what)}
 	if filepath.Ext(name) == ".parquet" {
-		wrong.Reason = f.Path + ": Parquet is not read or written: take JSON lines, which pandas makes: " +
-			parquet(f.Path, what)
+		wrong.Reason = f.Path + ": Parquet is not read or written here: in Python, Infill().run does it; or take " +
+			"JSON lines, which pandas makes: " + parquet(f.Path, what)
 	}
 	return f, wrong
 }

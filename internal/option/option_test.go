@@ -133,7 +133,7 @@ func TestJSON(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"count": [3]}`:               `count: "[3]" is not a whole number from 1 to 9`,
-		`{"count": {"a": 3}}`:          `count: "{\"a\": 3}" is not a whole number`,
+		`{"count": {"a": 3}}`:          `count: "{\"a\":3}" is not a whole number`,
 		`{"text": ["a"]}`:              `text: "[\"a\"]" is not a text`,
 		`{"kind": "red", "kinds": ""}`: `kinds: it is the same as kind: give one of them`,
 	} {

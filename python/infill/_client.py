@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Literal, TypeVar, cast, overload
 
+from . import _runs
 from ._process import Answer, InfillError, PipelineException, Process, ProgramEnded, program
 from ._results import Exercise, Pair, Result, Score
 
@@ -62,11 +63,9 @@ class Infill:
             device = "cpu" if device < 0 else f"cuda:{int(device)}"
         if model is not None and os.path.dirname(model) and os.path.isdir(model):
             model = os.path.abspath(model)  # the program starts later, when the working folder may be another
-        arguments = [program or _program(), "serve", "--pipe", "--quiet"]
-        for name, value in (("model", model), ("device", device), ("threads", threads)):
-            if value is not None:
-                arguments.append(f"--{name}={value}")
-        self._process = Process(arguments)
+        self._command = program or _program()
+        self._flags = _runs.flags({"model": model, "device": device, "threads": threads})
+        self._process = Process([self._command, "serve", "--pipe", "--quiet", *self._flags])
 
     @overload
     def fill(self, template: str, *, progress: bool | None = None, **options: Any) -> Result: ...
@@ -101,6 +100,42 @@ class Infill:
         keep = _keeps(errors)
         bodies = [_body(text, {"template": text, **options}) for text in _texts(template, keep=keep)]
         return self._each("/v1/fill", bodies, Result, progress, keep=keep)
+
+    @_public
+    def run(
+        self,
+        input: Any,
+        output: str | os.PathLike[str] | None = None,
+        *,
+        resume: bool = False,
+        progress: bool | None = None,
+        **options: Any,
+    ) -> Any:
+        """Fill the templates of a file or of a table, as `infill run` does.
+
+        From a path to a path it is that command, with its resume, rejects, signature and
+        bytes; it returns the path of the output. From a table of pandas or polars it returns
+        a table: a row for each fill, and the columns of the table behind. A row that cannot
+        be filled stays there, with a column error. A path that ends in .parquet is read and
+        written as a table of pandas. Options are those of the command, with underscores:
+        column, columns, keep, overwrite, top, slot, ban, sampler, ...
+        """
+        command = [self._command, "run", *self._flags, *_runs.flags({"resume": resume, **options})]
+        shown = sys.stderr.isatty() if progress is None else progress
+        paths = [str(p) for p in (input, output) if isinstance(p, (str, os.PathLike))]
+        if len(paths) == 2 and not any(p.endswith(".parquet") for p in paths):
+            warned = _runs.run(command, paths[0], paths[1], shown)
+            made = output
+        else:
+            if resume:
+                raise InfillError("resume: it is for runs from a path to a path")
+            columns = options.pop("columns", None)
+            command = [self._command, "run", *self._flags, *_runs.flags(options)]
+            made, warned = _runs.of_table(command, _runs.table_of(input), str(options.get("column", "template")), columns)
+            made = _runs.written(made, output)
+        for warning in warned:
+            _warn(warning)
+        return made
 
     @_public
     def fill_mask(

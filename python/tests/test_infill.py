@@ -737,3 +737,47 @@ def test_pipeline_exception(pipe, monkeypatch):
         assert isinstance(pickle.loads(pickle.dumps(caught.value)), infill.PipelineException)
         assert caught.value.__context__ is None
     assert runs("import infill, sys; infill.pipeline('fill-mask')('a [MASK]'); print('transformers' in sys.modules)") == "False"
+
+
+def test_run_of_paths(m, tmp_path):
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text('template,label\nhe had [MASK] me,1\nno blank,2\n', encoding="utf-8")
+    with pytest.warns(UserWarning, match="1 wrong line left out"):
+        assert m.run(source, target, top=1, columns=["text", "label"], slot={1: ["seen", "left, behind"]}) == target
+    rows = target.read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "text,label" and rows[1].endswith(" me,1") and len(rows) == 2
+    assert (tmp_path / "out.csv.rejects.jsonl").exists() and (tmp_path / "out.csv.run.json").exists()
+    with pytest.raises(InfillError, match="is there already"):
+        m.run(source, target, top=1)
+    with pytest.warns(UserWarning):
+        m.run(source, target, top=1, columns=["text", "label"], slot={1: ["seen", "left, behind"]}, resume=True)
+    with pytest.raises(InfillError, match="name the output"):
+        m.run(source)
+    with pytest.raises(InfillError, match='--top: "x" is not'):
+        m.run(source, tmp_path / "never.csv", top="x")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_run_of_tables(m, kind, tmp_path):
+    library = pytest.importorskip(kind)
+    table = library.DataFrame({"template": ["he had [MASK] me", "no blank", "a [MASK] house"], "label": [1, 2, 3], "rank": ["x", None, "z"]})
+    with pytest.warns(UserWarning, match="rows that could not be filled: 1"):
+        made = m.run(table, top=2)
+    records = made.to_dict("records") if kind == "pandas" else made.to_dicts()
+    assert [r["label"] for r in records] == [1, 1, 2, 3, 3]
+    assert [r["rank"] for r in records[3:]] == [1, 2] and [r["input_rank"] for r in records[3:]] == ["z", "z"]
+    few = m.run(table[[0]] if kind == "polars" else table.iloc[[0]], top=1, columns=["text", "input_rank"])
+    assert list(few.columns) == ["text", "input_rank"] and few["input_rank"][0] == "x"
+    with pytest.raises(InfillError, match="no column 'sentence'"):
+        m.run(table, column="sentence")
+    assert "no blank" in records[2]["error"] and records[2]["template"] == "no blank"
+    want = m.fill("a [MASK] house", top=2)
+    assert [r["text"] for r in records[3:]] == [f.text for f in want]
+    assert abs(records[4]["probability"] - want[1].probability) < 1e-12
+    with pytest.raises(InfillError, match="is no path, nor a table"):
+        m.run([1])
+    if kind == "pandas":
+        pytest.importorskip("pyarrow")
+        table.iloc[[0]].to_parquet(tmp_path / "in.parquet")
+        m.run(tmp_path / "in.parquet", tmp_path / "out.parquet", top=1)
+        assert library.read_parquet(tmp_path / "out.parquet").text[0] == m.fill("he had [MASK] me", top=1)[0].text
