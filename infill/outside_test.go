@@ -116,3 +116,55 @@ func TestOutsideModule(t *testing.T) {
 	write("public.go", public.String())
 	run(dir, "build", "-o", filepath.Join(dir, "outside"), ".")
 }
+
+// TestOwnTarget: the programs of the page about targets and kernels of one's own build in a
+// module of somebody else, run, and print what the page says.
+func TestOwnTarget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to build a module with")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "sample-your-own-target.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := regexp.MustCompile("(?s)```go\n(.*?)```\n.*?\n    ([^\n]*)\n").FindAllStringSubmatch(string(page), -1)
+	if len(programs) != 2 {
+		t.Fatalf("the page has %d programs, want 2", len(programs))
+	}
+	for _, program := range programs {
+		if strings.Contains(program[1], "/internal/") {
+			t.Error("a program imports what others cannot")
+		}
+		dir := t.TempDir()
+		for _, name := range []string{"go.mod", "go.sum"} {
+			content, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "go.mod" {
+				content = append([]byte(strings.Replace(string(content), "module infill", "module example.org/outside", 1)),
+					fmt.Sprintf("\nrequire infill v0.0.0\nreplace infill => %s\n", root)...)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command("go", "run", ".")
+		command.Dir = dir
+		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+		out, err := command.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), program[2]) {
+			t.Errorf("error %v, and no %q in\n%.500s", err, program[2], out)
+		}
+	}
+}

@@ -198,7 +198,7 @@ def openvino(program, bundle, folder, count, rounds):
     print(f"OpenVINO {ov.__version__}")
 
 
-def cores(program, bundle, folder, count, rounds):
+def on_cores(program, bundle, folder, count, rounds):
     lines = list(texts(count))
     source = os.path.join(folder, "texts.txt")
     with open(source, "w") as file:
@@ -225,7 +225,7 @@ def main():
     torch.set_num_threads(cores)
     transformers.logging.set_verbosity_error()
     defaults = {"fills": (fills, [2000, 5]), "scores": (scores, [200, 5]), "together": (together, [300, 5]), "int8": (int8, [1000, 5]),
-                "openvino": (openvino, [800, 5]), "cores": (cores, [6000, 5])}
+                "openvino": (openvino, [800, 5]), "cores": (on_cores, [6000, 5])}
     do, usual = defaults[part]
     numbers += usual[len(numbers) :]
     print(f"{part}: transformers {transformers.__version__}, torch {torch.__version__}, {cores} cores, {numbers}; ± is one standard error of the rounds")

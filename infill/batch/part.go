@@ -195,10 +195,15 @@ const rowSeparator = ",\t"
 func (e *entry) encode() ([]byte, error) {
 	head := *e
 	head.Lines = nil
-	line, err := object.Encode(head)
+	encoded, err := object.Encode(head)
 	if err != nil {
 		return nil, err
 	}
+	size := len(encoded) + len(lineKey) + 3
+	for _, row := range e.Lines {
+		size += len(row) + len(rowSeparator)
+	}
+	line := append(make([]byte, 0, size), encoded...)
 	if len(e.Lines) > 0 {
 		line = append(line[:len(line)-1], lineKey...)
 		for i, row := range e.Lines {

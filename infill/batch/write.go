@@ -179,6 +179,7 @@ type writer struct {
 	form    Form
 	columns []column    // of a table
 	cells   []string    // of the line in work
+	whole   []byte      // the line in work
 	table   *cellWriter // nil for another form
 }
 
@@ -231,7 +232,8 @@ func (t *writer) write(r *Rows) error {
 }
 
 func (t *writer) line(line []byte) error {
-	_, err := t.to.Write(append(slices.Clip(line), '\n'))
+	t.whole = append(append(t.whole[:0], line...), '\n')
+	_, err := t.to.Write(t.whole)
 	return err
 }
 

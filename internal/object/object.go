@@ -200,7 +200,11 @@ func Plain(value Value) string {
 
 // Append appends the object to b as JSON in one line.
 func (o Object) Append(b []byte) []byte {
-	b = append(b, '{')
+	size := 2
+	for _, f := range o {
+		size += len(f.Key) + len(f.Value) + len(`"":,`)
+	}
+	b = append(slices.Grow(b, size), '{')
 	for i, f := range o {
 		if i > 0 {
 			b = append(b, ',')
