@@ -149,8 +149,8 @@ func TestOwnTarget(t *testing.T) {
 				t.Fatal(err)
 			}
 			if name == "go.mod" {
-				content = append([]byte(strings.Replace(string(content), "module infill", "module example.org/outside", 1)),
-					fmt.Sprintf("\nrequire infill v0.0.0\nreplace infill => %s\n", root)...)
+				renamed := strings.Replace(string(content), "module infill", "module example.org/outside", 1)
+				content = fmt.Appendf(nil, "%s\nrequire infill v0.0.0\nreplace infill => %s\n", renamed, root)
 			}
 			if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 				t.Fatal(err)

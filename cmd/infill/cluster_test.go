@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -78,6 +81,53 @@ func TestDockerfile(t *testing.T) {
 			if _, err := os.Stat("../../" + name); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// TestHealth runs the entry point of the image as the page has it, without a container
+// engine, and its health check: it fails before the server is up, and holds then.
+func TestHealth(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip(err)
+	}
+	dockerfile, err := os.ReadFile("../../Dockerfile")
+	if err != nil || !strings.Contains(string(dockerfile), `ENTRYPOINT ["infill"]`) {
+		t.Fatalf("the entry point is another one (%v)", err)
+	}
+	page, err := os.ReadFile("../../docs/how-to/serve-a-team.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments := regexp.MustCompile(`example.org/infill (serve --listen :8080)\n`).FindSubmatch(page)
+	check, err := os.ReadFile("../../docs/cluster/health")
+	if err != nil || arguments == nil {
+		t.Fatalf("the page starts no server (%v)", err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	healthy := func() bool {
+		command := exec.Command("sh", "-c", string(check))
+		command.Env = append(os.Environ(), "PORT="+port)
+		return command.Run() == nil
+	}
+	if healthy() {
+		t.Error("it is healthy before it runs")
+	}
+	server := exec.Command("infill", strings.Fields(strings.Replace(string(arguments[1]), "8080", port, 1))...)
+	server.Env = append(os.Environ(), "INFILL_TOKEN=secret")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Wait()         //nolint:errcheck // it is killed
+	defer server.Process.Kill() //nolint:errcheck // at the end of the test
+	for end := time.Now().Add(30 * time.Second); !healthy(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is not healthy after 30 s")
 		}
 	}
 }

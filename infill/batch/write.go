@@ -37,7 +37,7 @@ type Layout struct {
 	Wanted []string `json:"wanted,omitempty"`
 }
 
-// check returns an *infill.OptionError if a column that is wanted is none of the output.
+// check returns an *infill.OptionError if the output lacks a column that is wanted.
 func (l Layout) check() error {
 	all := slices.Concat(l.Before, l.After)
 	for _, name := range l.Wanted {

@@ -206,7 +206,7 @@ func TestNoPlace(t *testing.T) {
 
 // TestPlaceIsLeft: a request that needs more rows than its kind does as a rule
 // leaves its place to small ones, and goes on when the large ones are done, however
-// long that takes: a request that runs is none that waits for its turn.
+// long that takes: a request that runs does not wait for its turn.
 func TestPlaceIsLeft(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: a model has to run")
