@@ -33,6 +33,8 @@ type GapsRequest struct {
 	// Below is what a wrong answer has at most in the gap, by the model. It also has
 	// less than a 300th of the key's probability.
 	Below float64 `option:"below" default:"0.01" exclusiveMinimum:"0" maximum:"1" word:"P" help:"the largest probability of a wrong answer"`
+	// Bits bounds how surprising the keys are; the zero value bounds nothing.
+	Bits Bits `option:"bits" word:"LOW-HIGH" help:"take only gaps whose key has so many bits by the model, such as 1-6: the more, the harder"`
 	// Clear leaves out gaps whose key has a rival.
 	Clear bool   `option:"clear" help:"leave out gaps where another word is nearly as likely as the right one"`
 	Seed  uint64 `option:"seed" word:"N" help:"start of all random numbers"`
@@ -69,7 +71,10 @@ type Gap struct {
 	Key  string `json:"key"`
 	// Probability is the model's probability of the key there.
 	Probability float64 `json:"probability"`
-	// Options are the key and wrong answers, shuffled; nil if none were wanted.
+	// Bits is -log2 of the probability, as the surprisal of a word.
+	Bits float64 `json:"bits"`
+	// Options are the key and wrong answers, shuffled; nil if none were wanted, or there
+	// are none.
 	Options []string `json:"options,omitempty"`
 	// Rivals are other words that have more than half of the key's
 	// probability, three at most, the likeliest first.
@@ -102,6 +107,8 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	e := &Exercise{Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: r.unused(text, keys)}
 	seen := 0
 	counted := 0
+	due := false // whether the next word that can is a gap
+	var passed []string
 	for _, key := range keys {
 		fault := func(err error) error {
 			return cancelled(ctx, fmt.Errorf("the gap of %q: %w", text[key[0]:key[1]], err))
@@ -126,23 +133,36 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 		}
 		seen = max(seen, place.layout.question.seen())
 		counted++
-		if r.Every > 0 && counted%r.Every != 0 {
+		due = due || r.Every == 0 || counted%r.Every == 0
+		if !due {
 			continue
 		}
 		gap, warning, err := g.gap(ctx, place)
 		if err != nil {
 			return nil, fault(err)
 		}
-		if r.Clear && len(gap.Rivals) > 0 {
+		if r.Clear && len(gap.Rivals) > 0 || !r.Bits.holds(gap.Bits) {
 			continue
 		}
+		if r.chooses() && len(gap.Options) < r.Options {
+			passed = append(passed, gap.Key)
+			continue
+		}
+		due = false
 		if warning != "" {
 			e.Warnings = append(e.Warnings, fmt.Sprintf("gap %d (%s): %s", len(e.Gaps)+1, gap.Key, warning))
 		}
 		e.Gaps = append(e.Gaps, *gap)
 	}
+	if len(e.Gaps) == 0 && passed != nil {
+		return nil, constrained("no gap is left: no word has %d wrong answers; ask for fewer, or raise below",
+			r.Options-1)
+	}
 	if len(e.Gaps) == 0 {
 		return nil, constrained("no gap is left: the text has no word that may be one")
+	}
+	if passed != nil {
+		e.Warnings = append(e.Warnings, "no gaps, as they have too few wrong answers: "+strings.Join(passed, ", "))
 	}
 	e.Warnings = append(e.Warnings, tooLong(len(encoding.IDs), seen, "each gap")...)
 	e.Signature = r.signature(e.Model)
@@ -186,10 +206,13 @@ func (r *GapsRequest) signature(m Model) string {
 	return s.String()
 }
 
+// chooses reports whether rules choose the gaps, and not brackets.
+func (r *GapsRequest) chooses() bool { return r.Every > 0 || r.Part != "" || r.Words != nil }
+
 // keys returns the text without brackets, and the byte ranges of the words that
 // may be gaps.
 func (r *GapsRequest) keys() (text string, keys [][2]int, err error) {
-	if r.Every == 0 && r.Part == "" && r.Words == nil {
+	if !r.chooses() {
 		return bracketed(r.Text)
 	}
 	for _, part := range tokenize.Parts(r.Text) {
@@ -303,7 +326,8 @@ func (g *gapMaker) gap(ctx context.Context, p *gapPlace) (gap *Gap, warning stri
 	if err != nil {
 		return nil, "", err
 	}
-	gap = &Gap{Span: p.span, Key: p.key, Probability: math.Exp(p.keyLogP), Rivals: p.rivals()}
+	gap = &Gap{Span: p.span, Key: p.key, Probability: math.Exp(p.keyLogP), Bits: max(0, -p.keyLogP/math.Ln2),
+		Rivals: p.rivals()}
 	if g.request.Options == 0 {
 		return gap, "", nil
 	}
@@ -313,12 +337,11 @@ func (g *gapMaker) gap(ctx context.Context, p *gapPlace) (gap *Gap, warning stri
 	}
 	random := g.random(p.span)
 	wanted := g.request.Options - 1
-	part := p.part()
-	wrong := g.wrong(p, part, common, toChoose*wanted)
+	wrong := g.wrong(p, common, toChoose*wanted)
 	random.Shuffle(len(wrong), func(i, j int) { wrong[i], wrong[j] = wrong[j], wrong[i] })
 	switch {
-	case part == 0:
-		warning = "no wrong answers: it is no noun, verb, adjective or adverb"
+	case len(wrong) == 0:
+		return gap, "no wrong answers: no other word is like the key and so unlikely here", nil
 	case len(wrong) < wanted:
 		warning = fmt.Sprintf("%d of %d wrong answers are there: no further word is like the key and so unlikely here",
 			len(wrong), wanted)
@@ -352,30 +375,25 @@ func (g *gapMaker) frequency(ctx context.Context, p *gapPlace) (float64, error) 
 	return float64(g.common[p.held.tokens[0]]), nil
 }
 
+// closed are the English words of which no others are made: determiners, pronouns,
+// conjunctions, prepositions. A word counts for the first list that has it.
+var closed = [][]string{
+	strings.Fields("the a an this that these those my your his her its our their some any no every each"),
+	strings.Fields("i you he she it we they me him us them who whom what which myself yourself himself herself " +
+		"itself ourselves themselves"),
+	strings.Fields("and but or nor so yet because although though while if unless until since when whereas whether"),
+	strings.Fields("of in to for with on at by from about into over after under between through during before " +
+		"against without within among across behind beyond near above below beside along around toward towards upon"),
+}
+
 // wrong returns words that may be wrong answers, most at most, the likeliest in
 // the gap first: they have the form that the sentence asks for, such as the past of an
-// irregular verb. A word that can be no part of speech has none.
-func (g *gapMaker) wrong(place *gapPlace, part byte, common float64, most int) (words []string) {
-	if part == 0 {
-		return nil
-	}
+// irregular verb. Those for a word of a closed list are of that list.
+func (g *gapMaker) wrong(place *gapPlace, common float64, most int) (words []string) {
+	fits := g.like(place, common)
 	limit := min(math.Log(g.request.Below), place.keyLogP-math.Log(farBelow))
-	letters := utf8.RuneCountInString(place.key)
-	v := g.filler.vocabulary
 	for _, token := range samplers.Likeliest(place.tokens, place.logp, len(place.tokens)) {
-		lower := v.lower()[token]
-		own := utf8.RuneCountInString(lower)
-		if v.classes()[token] != wordToken || own < leastLetters || !onlyLetters(lower) {
-			continue
-		}
-		if max(own-letters, letters-own) > lettersApart {
-			continue
-		}
-		if math.Abs(float64(g.common[token])-common) > math.Log(asCommon) || float64(place.logp[token]) >= limit {
-			continue
-		}
-		parts := speech()[lower]
-		if strings.IndexByte(parts, part) < 0 || ending(lower) != ending(place.key) || slices.Contains(unfit, lower) {
+		if float64(place.logp[token]) >= limit || !fits(token) {
 			continue
 		}
 		word := place.word(token)
@@ -388,6 +406,32 @@ func (g *gapMaker) wrong(place *gapPlace, part byte, common float64, most int) (
 		}
 	}
 	return words
+}
+
+// like returns a function that reports whether a token is a word like the key: of its
+// closed list, or of its part of speech, form, length and frequency.
+func (g *gapMaker) like(place *gapPlace, common float64) func(token int) bool {
+	v := g.filler.vocabulary
+	key := strings.ToLower(place.key)
+	for _, list := range closed {
+		if slices.Contains(list, key) {
+			return func(token int) bool { return slices.Contains(list, v.lower()[token]) }
+		}
+	}
+	part := place.part()
+	letters := utf8.RuneCountInString(place.key)
+	return func(token int) bool {
+		lower := v.lower()[token]
+		own := utf8.RuneCountInString(lower)
+		switch {
+		case part == 0, v.classes()[token] != wordToken, own < leastLetters, !onlyLetters(lower),
+			max(own-letters, letters-own) > lettersApart,
+			math.Abs(float64(g.common[token])-common) > math.Log(asCommon):
+			return false
+		}
+		return strings.IndexByte(speech()[lower], part) >= 0 && ending(lower) == ending(place.key) &&
+			!slices.Contains(unfit, lower)
+	}
 }
 
 // unfit are words that no sheet for a class has as a wrong answer.
@@ -466,3 +510,43 @@ func (p *gapPlace) part() byte {
 	}
 	return best
 }
+
+// Bits are bounds of a surprisal in bits, both included. The zero Bits bound nothing.
+type Bits struct{ Low, High float64 }
+
+// MarshalText writes the bounds as UnmarshalText reads them, such as "1-6"; "" for none.
+func (b Bits) MarshalText() ([]byte, error) {
+	if b == (Bits{}) {
+		return nil, nil
+	}
+	return fmt.Appendf(nil, "%g-%g", b.Low, b.High), nil
+}
+
+// UnmarshalText reads bounds such as "1-6".
+func (b *Bits) UnmarshalText(text []byte) error {
+	low, high, ok := strings.Cut(string(text), "-")
+	var read Bits
+	var fine [2]bool
+	read.Low, fine[0] = number([]byte(low), 0, math.MaxFloat64)
+	read.High, fine[1] = number([]byte(high), math.SmallestNonzeroFloat64, math.MaxFloat64)
+	if !ok || !fine[0] || !fine[1] || read.Low > read.High {
+		return errBits
+	}
+	*b = read
+	return nil
+}
+
+var errBits = errors.New("two numbers of bits, the lower one first, as in 1-6")
+
+// Check returns an error for bounds in the wrong order.
+func (b Bits) Check() error {
+	if b.Low < 0 || !(b.High >= b.Low && b.High <= math.MaxFloat64) {
+		return errBits
+	}
+	return nil
+}
+
+// Schema implements option.Syntax.
+func (Bits) Schema() option.Schema { return option.Schema{Kind: "string"} }
+
+func (b Bits) holds(bits float64) bool { return b == (Bits{}) || bits >= b.Low && bits <= b.High }

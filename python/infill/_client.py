@@ -212,13 +212,14 @@ class Infill:
         words: Iterable[str] | None = None,
         options: int | None = None,
         below: float = 0.01,
+        bits: str | None = None,
         clear: bool = False,
         seed: int = 1,
     ) -> Exercise:
         """
         Make an exercise of a text: gaps, answers to choose from, and a key.
 
-        every, pos and words choose the gaps. Without them, the text has its gaps in
+        every, pos and words choose the gaps, and bits how hard they are, as in "1-6". Without them, the text has its gaps in
         brackets: the [gate] was open.
         """
         body = {
@@ -228,6 +229,7 @@ class Infill:
             "words": None if words is None else _texts(words),
             "options": options,
             "below": below,
+            "bits": bits,
             "clear": clear,
             "seed": seed,
         }

@@ -25,15 +25,16 @@ type command struct {
 	model   cli.ModelOptions
 	given   []infill.Given
 	words   string // file with the words that become gaps, or ""
-	key     bool
+	sheet   sheetOptions
 	format  string
 }
 
 // writers writes an exercise in each format.
-var writers = map[string]func(w io.Writer, e *infill.Exercise, key bool) error{"text": writeText,
-	"markdown": writeMarkdown, "html": writeHTML, "csv": writeCSV, "gift": writeGIFT, "json": writeJSON}
+var writers = map[string]func(w io.Writer, e *infill.Exercise, o sheetOptions) error{"text": writeText,
+	"markdown": writeMarkdown, "html": writeHTML, "csv": writeCSV, "gift": writeGIFT, "moodle": writeMoodle,
+	"json": writeJSON}
 
-var formats = []string{"text", "markdown", "html", "csv", "gift", "json"}
+var formats = []string{"text", "markdown", "html", "csv", "gift", "moodle", "json"}
 
 // NewCmd returns the command infill gaps.
 func NewCmd(s *terminal.Streams) *cobra.Command {
@@ -58,9 +59,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.SortFlags = false
 	cli.AddOptionsOf(cmd, infill.GapsOptions, &c.given, "every", "pos")
 	flags.StringVar(&c.words, "words", "", "`FILE` with the words that become gaps, one a line")
-	cli.AddOptionsOf(cmd, infill.GapsOptions, &c.given, "options", "below", "clear", "seed")
+	cli.AddOptionsOf(cmd, infill.GapsOptions, &c.given, "options", "below", "bits", "clear", "seed")
 	flags.Lookup("seed").Usage += " (default 1)"
-	flags.BoolVar(&c.key, "key", false, "print the right answers, apart")
+	flags.BoolVar(&c.sheet.key, "key", false, "print the right answers, apart")
+	flags.StringVar(&c.sheet.title, "title", "Gaps",
+		"`TEXT` above the sheet in html, and the name of the question in moodle")
 	cli.AddChoice(cmd, &c.format, "format", "", formats, "form of the sheet")
 	c.model.Register(cmd)
 	return cmd
@@ -94,7 +97,7 @@ func (c *command) run(ctx context.Context, args []string, text bool) (err error)
 		c.model.Warn(c.streams, "%s", w)
 	}
 	c.model.Note(c.streams, "signature %s", e.Signature)
-	return writers[c.format](c.streams.Out, e, c.key)
+	return writers[c.format](c.streams.Out, e, c.sheet)
 }
 
 // describe is cli.Describe, except that the text is no flag.

@@ -3,8 +3,10 @@ package gaps
 import (
 	_ "embed"
 	"fmt"
+	"html"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +14,12 @@ import (
 	"infill/infill"
 	"infill/infill/batch"
 )
+
+// sheetOptions say how a sheet looks.
+type sheetOptions struct {
+	key   bool   // whether the right answers are printed, apart
+	title string // of HTML and Moodle
+}
 
 // replaced returns the exercise's text with what gap returns for each gap.
 func replaced(e *infill.Exercise, own func(string) string, gap func(n int, g infill.Gap) string) string {
@@ -29,8 +37,12 @@ func replaced(e *infill.Exercise, own func(string) string, gap func(n int, g inf
 // line is the place for an answer.
 const line = "________"
 
-// lettered returns the options of a gap with letters before them.
+// lettered returns the options of a gap with letters before them; of a gap without
+// options, the place for an answer.
 func lettered(g infill.Gap) string {
+	if g.Options == nil {
+		return line
+	}
 	var list []string
 	for i, option := range g.Options {
 		list = append(list, fmt.Sprintf("%c) %s", 'a'+i, option))
@@ -38,12 +50,19 @@ func lettered(g infill.Gap) string {
 	return strings.Join(list, "   ")
 }
 
-// answer returns the key of a gap, and the words that would do nearly as well.
+// choice reports whether a gap of the exercise has options.
+func choice(e *infill.Exercise) bool {
+	return slices.ContainsFunc(e.Gaps, func(g infill.Gap) bool { return g.Options != nil })
+}
+
+// answer returns the key of a gap, how surprising it is, and the words that would do
+// nearly as well.
 func answer(g infill.Gap) string {
+	key := fmt.Sprintf("%s, %.1f bits", g.Key, g.Bits)
 	if len(g.Rivals) == 0 {
-		return g.Key
+		return key
 	}
-	return fmt.Sprintf("%s (also likely: %s)", g.Key, strings.Join(g.Rivals, ", "))
+	return fmt.Sprintf("%s (also likely: %s)", key, strings.Join(g.Rivals, ", "))
 }
 
 // style says how a sheet of plain lines looks.
@@ -63,8 +82,12 @@ var (
 	markdown = style{own: marks.Replace, gap: "**(%d)** %s", item: "%d. %s\n", options: "\n", key: "\n## Key\n\n"}
 )
 
-func writeText(w io.Writer, e *infill.Exercise, key bool) error     { return plain.write(w, e, key) }
-func writeMarkdown(w io.Writer, e *infill.Exercise, key bool) error { return markdown.write(w, e, key) }
+func writeText(w io.Writer, e *infill.Exercise, o sheetOptions) error {
+	return plain.write(w, e, o.key)
+}
+func writeMarkdown(w io.Writer, e *infill.Exercise, o sheetOptions) error {
+	return markdown.write(w, e, o.key)
+}
 
 func (s style) write(w io.Writer, e *infill.Exercise, key bool) error {
 	var b strings.Builder
@@ -76,7 +99,7 @@ func (s style) write(w io.Writer, e *infill.Exercise, key bool) error {
 			fmt.Fprintf(&b, s.item, i+1, s.own(of(g)))
 		}
 	}
-	if e.Gaps[0].Options != nil {
+	if choice(e) {
 		list(s.options, lettered)
 	}
 	if key {
@@ -100,7 +123,7 @@ type paragraph []struct {
 	Number int
 }
 
-func writeHTML(w io.Writer, e *infill.Exercise, key bool) error {
+func writeHTML(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 	// A character that no checked text holds stands for each gap.
 	const gap = "\x00"
 	text := replaced(e, plain.own, func(int, infill.Gap) string { return gap })
@@ -125,23 +148,24 @@ func writeHTML(w io.Writer, e *infill.Exercise, key bool) error {
 		}
 		paragraphs = append(paragraphs, p)
 	}
-	return sheet.Execute(w, map[string]any{"Paragraphs": paragraphs, "Gaps": e.Gaps, "Key": key,
-		"Options": e.Gaps[0].Options != nil})
+	return sheet.Execute(w, map[string]any{"Paragraphs": paragraphs, "Gaps": e.Gaps, "Key": o.key, "Title": o.title,
+		"Options": choice(e)})
 }
 
-func writeCSV(w io.Writer, e *infill.Exercise, _ bool) error {
+func writeCSV(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
 	most := 0
 	for _, g := range e.Gaps {
 		most = max(most, len(g.Options))
 	}
-	head := []string{"gap", "key", "probability", "rivals", "start", "end"}
+	head := []string{"gap", "key", "probability", "bits", "rivals", "start", "end"}
 	for i := range most {
 		head = append(head, fmt.Sprintf("option_%d", i+1))
 	}
 	rows := [][]string{head}
 	for i, g := range e.Gaps {
 		cells := []string{strconv.Itoa(i + 1), g.Key, strconv.FormatFloat(g.Probability, 'g', -1, 64),
-			strings.Join(g.Rivals, " "), strconv.Itoa(g.Span[0]), strconv.Itoa(g.Span[1])}
+			strconv.FormatFloat(g.Bits, 'g', -1, 64), strings.Join(g.Rivals, " "),
+			strconv.Itoa(g.Span[0]), strconv.Itoa(g.Span[1])}
 		cells = append(cells, g.Options...)
 		rows = append(rows, append(cells, make([]string, len(head)-len(cells))...))
 	}
@@ -153,7 +177,7 @@ var controls = strings.NewReplacer("~", `\~`, "=", `\=`, "#", `\#`, "{", `\{`, "
 
 // writeGIFT writes a question with a missing word for each gap. The other gaps
 // of its line hold their keys.
-func writeGIFT(w io.Writer, e *infill.Exercise, _ bool) error {
+func writeGIFT(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
 	var b strings.Builder
 	for i, g := range e.Gaps {
 		from := strings.LastIndex(e.Text[:g.Span[0]], "\n") + 1
@@ -163,6 +187,11 @@ func writeGIFT(w io.Writer, e *infill.Exercise, _ bool) error {
 			to = g.Span[1] + end
 		}
 		answers := "=" + controls.Replace(g.Key)
+		if g.Options == nil { // an open question: what is as likely is right, too
+			for _, rival := range g.Rivals {
+				answers += " =" + controls.Replace(rival)
+			}
+		}
 		for _, option := range g.Options {
 			if option != g.Key {
 				answers += " ~" + controls.Replace(option)
@@ -175,4 +204,42 @@ func writeGIFT(w io.Writer, e *infill.Exercise, _ bool) error {
 	return err
 }
 
-func writeJSON(w io.Writer, e *infill.Exercise, _ bool) error { return cli.WriteJSON(w, e) }
+// entities are the characters that Moodle reads in an answer of an embedded question. Of its
+// own escapes it undoes two, and of entities all.
+var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "~", "&#126;",
+	"=", "&#61;", "#", "&#35;", "{", "&#123;", "}", "&#125;", "%", "&#37;",
+	`\`, "&#92;", ":", "&#58;")
+
+// writeMoodle writes the whole text as one question with embedded answers (Cloze), in
+// Moodle's XML. Its text is HTML.
+func writeMoodle(w io.Writer, e *infill.Exercise, o sheetOptions) error {
+	own := func(text string) string { // {1: in the text itself asks nothing
+		return strings.NewReplacer("{", "&#123;", "}", "&#125;").Replace(html.EscapeString(text))
+	}
+	gap := func(_ int, g infill.Gap) string {
+		kind, answers := "MULTICHOICE_S", g.Options
+		if g.Options == nil { // what is as likely is right, too
+			kind, answers = "SHORTANSWER", append([]string{g.Key}, g.Rivals...)
+		}
+		var list []string
+		for _, answer := range answers {
+			text := entities.Replace(answer)
+			if g.Options == nil {
+				text = strings.ReplaceAll(text, "*", `\*`) // else it stands for any letters
+			}
+			if g.Options == nil || answer == g.Key {
+				text = "=" + text
+			}
+			list = append(list, text)
+		}
+		return fmt.Sprintf("{1:%s:%s}", kind, strings.Join(list, "~"))
+	}
+	text := "<p>" + strings.ReplaceAll(strings.TrimRight(replaced(e, own, gap), "\n"), "\n", "</p>\n<p>") + "</p>"
+	_, err := fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<quiz>\n<question type=\"cloze\">\n"+
+		"<name><text>%s</text></name>\n"+
+		"<questiontext format=\"html\"><text>%s</text></questiontext>\n</question>\n</quiz>\n",
+		html.EscapeString(o.title), html.EscapeString(text))
+	return err
+}
+
+func writeJSON(w io.Writer, e *infill.Exercise, _ sheetOptions) error { return cli.WriteJSON(w, e) }
