@@ -524,6 +524,8 @@ func TestDamagedRun(t *testing.T) {
 			"out.csv.run.json would be replaced, and no run has written it: choose another output"},
 		"a part of a run that is done": {func(out string) string { return pathOf(out, Shard{1, 1}) }, "", "{}\n", true,
 			"line 1 is no line of a run of this version of infill"},
+		"a head without a part": {func(out string) string { return pathOf(out, Shard{1, 1}) }, "",
+			`{"format":5,"settings":{"form":"csv"}}` + "\n", true, "line 1 is no line of a run of this version of infill"},
 		"another form": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"form":"csv"`, `"form":"pdf"`,
 			false, "its name does not tell the form of the output"},
 		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":[`,
