@@ -19,6 +19,7 @@ import (
 type sheetOptions struct {
 	key   bool   // whether the right answers are printed, apart
 	title string // of HTML and Moodle
+	lang  string // language of the text, in HTML
 }
 
 // replaced returns the exercise's text with what gap returns for each gap.
@@ -149,7 +150,7 @@ func writeHTML(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 		paragraphs = append(paragraphs, p)
 	}
 	return sheet.Execute(w, map[string]any{"Paragraphs": paragraphs, "Gaps": e.Gaps, "Key": o.key, "Title": o.title,
-		"Options": choice(e)})
+		"Lang": o.lang, "Options": choice(e)})
 }
 
 func writeCSV(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
