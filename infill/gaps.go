@@ -107,7 +107,8 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	e := &Exercise{Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: r.unused(text, keys)}
 	seen := 0
 	counted := 0
-	due := false // whether the next word that can is a gap
+	due := false     // whether the next word that can is a gap
+	refused := false // whether Clear or Bits left one out
 	var passed []string
 	for _, key := range keys {
 		fault := func(err error) error {
@@ -142,6 +143,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 			return nil, fault(err)
 		}
 		if r.Clear && len(gap.Rivals) > 0 || !r.Bits.holds(gap.Bits) {
+			refused = true
 			continue
 		}
 		if r.chooses() && len(gap.Options) < r.Options {
@@ -154,11 +156,14 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 		}
 		e.Gaps = append(e.Gaps, *gap)
 	}
-	if len(e.Gaps) == 0 && passed != nil {
-		return nil, constrained("no gap is left: no word has %d wrong answers; ask for fewer, or raise below",
-			r.Options-1)
-	}
-	if len(e.Gaps) == 0 {
+	switch {
+	case len(e.Gaps) > 0:
+	case passed != nil:
+		return nil, constrained("no gap is left: no word has %d wrong answers; ask for fewer, or for none if the text "+
+			"is not English", r.Options-1)
+	case refused:
+		return nil, constrained("no gap is left: clear or bits leaves out each word that may be one")
+	default:
 		return nil, constrained("no gap is left: the text has no word that may be one")
 	}
 	if passed != nil {

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"infill/infill"
@@ -32,6 +36,47 @@ func TestSurprisal(t *testing.T) {
 		if word.Word != "rained" || math.Abs(word.LogLikelihood-result.Fills[0].LogLikelihood) > 1e-5 {
 			t.Errorf("after %q: %+v, and the blank has %v", before, word, result.Fills[0].LogLikelihood)
 		}
+	}
+}
+
+// TestBitsAreSurprisal: infill gaps prints for each word the bits that infill score prints
+// with --words.
+func TestBitsAreSurprisal(t *testing.T) {
+	const text = "The gate was open, and her mother-in-law walked slowly into the garden."
+	numbers := func(word, number string, args ...string) (found []string, bits []float64) {
+		t.Helper()
+		code, out, told := call(t, nil, append(args, "--format", "csv", "-q")...)
+		if code != 0 {
+			t.Fatal(args, told)
+		}
+		rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows[1:] {
+			value, err := strconv.ParseFloat(row[slices.Index(rows[0], number)], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, row[slices.Index(rows[0], word)])
+			bits = append(bits, value)
+		}
+		return found, bits
+	}
+	words, surprisals := numbers("word", "surprisal", "score", "--words", text)
+	keys, bits := numbers("key", "bits", "gaps", text, "--every", "1")
+	if len(keys) != 12 || !slices.Contains(keys, "mother-in-law") {
+		t.Errorf("%q are gaps", keys)
+	}
+	for i, key := range keys {
+		at := slices.Index(words, key)
+		if at < 0 {
+			t.Fatalf("%q has no %q behind the other keys", words, key)
+		}
+		if math.Abs(bits[i]-surprisals[at]) > 1e-5 {
+			t.Errorf("%s: %v bits in gaps, %v in score", key, bits[i], surprisals[at])
+		}
+		words, surprisals = words[at+1:], surprisals[at+1:]
 	}
 }
 

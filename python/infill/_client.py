@@ -219,8 +219,8 @@ class Infill:
         """
         Make an exercise of a text: gaps, answers to choose from, and a key.
 
-        every, pos and words choose the gaps, and bits how hard they are, as in "1-6". Without them, the text has its gaps in
-        brackets: the [gate] was open.
+        every, pos and words choose the gaps. Without them, the text has its gaps in
+        brackets: the [gate] was open. bits="1-6" takes only gaps whose key has so many.
         """
         body = {
             "text": text,

@@ -141,12 +141,12 @@ class Exercise(Table):
         self.warnings: list[str] = raw["warnings"]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each gap: its key, where it stands, what to choose from, and what would also do."""
+        """Return a dictionary for each gap: its key, place, probability and bits, its options and rivals."""
         rows = []
         for gap in self.raw["gaps"]:
             start, end = _characters(self.text, *gap["span"])
             row = {"key": gap["key"], "start": start, "end": end, "probability": gap["probability"]}
-            rows.append({**row, "options": gap.get("options", []), "rivals": gap["rivals"]})
+            rows.append({**row, "bits": gap["bits"], "options": gap.get("options", []), "rivals": gap["rivals"]})
         return rows
 
 

@@ -134,6 +134,7 @@ def test_gaps(m):
     (gap,) = exercise.rows()
     assert exercise.text[gap["start"] : gap["end"]] == gap["key"] == "gate" in gap["options"]
     assert len(set(gap["options"])) == 4 and "door" in gap["rivals"]
+    assert 2 ** -gap["bits"] == pytest.approx(gap["probability"])
     assert [g["key"] for g in m.gaps("The gate was open.", words=["gate", "door"]).rows()] == ["gate"]
     with pytest.raises(InfillError, match="brackets"):
         m.gaps("The gate was open.")

@@ -64,6 +64,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.BoolVar(&c.sheet.key, "key", false, "print the right answers, apart")
 	flags.StringVar(&c.sheet.title, "title", "Gaps",
 		"`TEXT` above the sheet in html, and the name of the question in moodle")
+	flags.StringVar(&c.sheet.lang, "lang", "en", "`CODE` of the text's language in html, such as de")
 	cli.AddChoice(cmd, &c.format, "format", "", formats, "form of the sheet")
 	c.model.Register(cmd)
 	return cmd

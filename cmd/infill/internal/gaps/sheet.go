@@ -19,6 +19,7 @@ import (
 type sheetOptions struct {
 	key   bool   // whether the right answers are printed, apart
 	title string // of HTML and Moodle
+	lang  string // language of the text, in HTML
 }
 
 // replaced returns the exercise's text with what gap returns for each gap.
@@ -149,7 +150,7 @@ func writeHTML(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 		paragraphs = append(paragraphs, p)
 	}
 	return sheet.Execute(w, map[string]any{"Paragraphs": paragraphs, "Gaps": e.Gaps, "Key": o.key, "Title": o.title,
-		"Options": choice(e)})
+		"Lang": o.lang, "Options": choice(e)})
 }
 
 func writeCSV(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
@@ -172,6 +173,17 @@ func writeCSV(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
 	return batch.WriteCSV(w, rows...)
 }
 
+// right returns the right answers of a gap without options, as escape writes them: what
+// is as likely as the key is right, too.
+func right(g infill.Gap, escape *strings.Replacer) []string {
+	var answers []string
+	for _, answer := range append([]string{g.Key}, g.Rivals...) {
+		literal := strings.ReplaceAll(answer, "*", `\*`) // else it stands for any letters
+		answers = append(answers, escape.Replace(literal))
+	}
+	return answers
+}
+
 // controls are the characters that GIFT reads.
 var controls = strings.NewReplacer("~", `\~`, "=", `\=`, "#", `\#`, "{", `\{`, "}", `\}`, ":", `\:`, `\`, `\\`)
 
@@ -187,17 +199,16 @@ func writeGIFT(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
 			to = g.Span[1] + end
 		}
 		answers := "=" + controls.Replace(g.Key)
-		if g.Options == nil { // an open question: what is as likely is right, too
-			for _, rival := range g.Rivals {
-				answers += " =" + controls.Replace(rival)
-			}
+		if g.Options == nil {
+			answers = "=" + strings.Join(right(g, controls), " =")
 		}
 		for _, option := range g.Options {
 			if option != g.Key {
 				answers += " ~" + controls.Replace(option)
 			}
 		}
-		fmt.Fprintf(&b, "::Gap %d::%s{%s}%s\n\n", i+1, controls.Replace(e.Text[from:g.Span[0]]), answers,
+		// Without [plain], < begins a tag of HTML.
+		fmt.Fprintf(&b, "::Gap %d::[plain]%s{%s}%s\n\n", i+1, controls.Replace(e.Text[from:g.Span[0]]), answers,
 			controls.Replace(e.Text[g.Span[1]:to]))
 	}
 	_, err := io.WriteString(w, b.String())
@@ -205,8 +216,8 @@ func writeGIFT(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
 }
 
 // entities are the characters that Moodle reads in an answer of an embedded question. Of its
-// own escapes it undoes two, and of entities all.
-var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "~", "&#126;",
+// own escapes it undoes two, and of entities all. No answer ends behind &amp;.
+var entities = strings.NewReplacer("&", "&#38;", "<", "&lt;", ">", "&gt;", "~", "&#126;",
 	"=", "&#61;", "#", "&#35;", "{", "&#123;", "}", "&#125;", "%", "&#37;",
 	`\`, "&#92;", ":", "&#58;")
 
@@ -217,28 +228,29 @@ func writeMoodle(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 		return strings.NewReplacer("{", "&#123;", "}", "&#125;").Replace(html.EscapeString(text))
 	}
 	gap := func(_ int, g infill.Gap) string {
-		kind, answers := "MULTICHOICE_S", g.Options
-		if g.Options == nil { // what is as likely is right, too
-			kind, answers = "SHORTANSWER", append([]string{g.Key}, g.Rivals...)
+		if g.Options == nil {
+			return "{1:SHORTANSWER:=" + strings.Join(right(g, entities), "~=") + "}"
 		}
 		var list []string
-		for _, answer := range answers {
-			text := entities.Replace(answer)
-			if g.Options == nil {
-				text = strings.ReplaceAll(text, "*", `\*`) // else it stands for any letters
-			}
-			if g.Options == nil || answer == g.Key {
+		for _, option := range g.Options {
+			text := entities.Replace(option)
+			if option == g.Key {
 				text = "=" + text
 			}
 			list = append(list, text)
 		}
-		return fmt.Sprintf("{1:%s:%s}", kind, strings.Join(list, "~"))
+		return "{1:MULTICHOICE_S:" + strings.Join(list, "~") + "}"
 	}
-	text := "<p>" + strings.ReplaceAll(strings.TrimRight(replaced(e, own, gap), "\n"), "\n", "</p>\n<p>") + "</p>"
+	var paragraphs []string
+	for block := range strings.SplitSeq(replaced(e, own, gap), "\n") {
+		if strings.TrimSpace(block) != "" {
+			paragraphs = append(paragraphs, "<p>"+block+"</p>")
+		}
+	}
 	_, err := fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<quiz>\n<question type=\"cloze\">\n"+
 		"<name><text>%s</text></name>\n"+
 		"<questiontext format=\"html\"><text>%s</text></questiontext>\n</question>\n</quiz>\n",
-		html.EscapeString(o.title), html.EscapeString(text))
+		html.EscapeString(o.title), html.EscapeString(strings.Join(paragraphs, "\n")))
 	return err
 }
 
