@@ -185,11 +185,14 @@ func TestLeave(t *testing.T) {
 // stopped, nor Close.
 func TestSessionLeftBehind(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
-	build, begun, release := m.conditionals.build, make(chan bool), make(chan bool)
-	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
-		begun <- true
-		<-release
-		return build(b)
+	begun, release := make(chan bool), make(chan bool)
+	for _, s := range []*lazySession{&m.conditionals, &m.gradient} {
+		build := s.build
+		s.build = func(b *models.Bundle) (*onnx.Graph, error) {
+			begun <- true
+			<-release
+			return build(b)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
@@ -200,14 +203,26 @@ func TestSessionLeftBehind(t *testing.T) {
 	if s, err := m.conditionals.get(t.Context(), m); err != nil || s == nil { // the one that was left behind
 		t.Fatal(err)
 	}
-	check.OK(t, m.conditionals.close())
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
-	if _, err := m.conditionals.get(ctx, m); !errors.Is(err, context.Canceled) {
+	if _, err := m.gradient.get(ctx, m); !errors.Is(err, context.Canceled) {
 		t.Fatalf("stopped: %v", err)
 	}
-	check.OK(t, m.Close())
+	m.gradient.lock.Lock()
+	made := m.gradient.making
+	m.gradient.lock.Unlock()
+	check.OK(t, m.gradient.close())
 	release <- true
+	if err := <-made; err != nil || m.gradient.session != nil {
+		t.Errorf("made after close: session %v, error %v", m.gradient.session, err)
+	}
+	check.OK(t, m.Close())
+	for _, s := range []*lazySession{&m.conditionals, &m.gradient} {
+		_, err := s.get(t.Context(), m)
+		if !errors.Is(err, errClosed) {
+			t.Errorf("after Close: error %v", err)
+		}
+	}
 }
 
 // A call that fails fails for all who share it.

@@ -210,11 +210,18 @@ type lazySession struct {
 	closed  bool
 }
 
+// errClosed is the error of a session that is wanted after close.
+var errClosed = errors.New("the model is closed")
+
 // get returns the session, and makes it if there is none. If ctx ends while the
 // session is being made, making it continues: a later get uses the session, or,
 // after close, it is closed at once.
 func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
+	if l.closed {
+		l.lock.Unlock()
+		return nil, errClosed
+	}
 	if l.session != nil {
 		defer l.lock.Unlock()
 		return l.session, nil

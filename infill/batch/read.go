@@ -456,23 +456,19 @@ func (s *Reader) rest() (err error) {
 	return err
 }
 
-// ColumnError says that a file has no column of a name, and which it has.
-type ColumnError struct{ reason string }
-
-func (e *ColumnError) Error() string { return e.reason }
-
 // Records reads all records of a file. Each has a text in every named column, or
-// is Blank, or has an Err. If a column is missing, the error is a *ColumnError.
+// is Blank, or has an Err. If a column is missing, the error is an
+// *infill.OptionError of column.
 func Records(f File, columns ...string) (list []Record, err error) {
 	s, err := openInput(f, columns[0], io.Discard)
 	if err != nil {
-		return nil, columnError(err)
+		return nil, err
 	}
 	defer s.body.Close()
 	for _, name := range columns[1:] {
 		err = s.has(name)
 		if err != nil {
-			return nil, columnError(err)
+			return nil, err
 		}
 	}
 	for {
@@ -490,13 +486,4 @@ func Records(f File, columns ...string) (list []Record, err error) {
 		}
 		list = append(list, r)
 	}
-}
-
-// columnError makes the error of a column that is missing a *ColumnError.
-func columnError(err error) error {
-	var option *infill.OptionError
-	if errors.As(err, &option) && option.Option == "column" {
-		return &ColumnError{option.Reason}
-	}
-	return err
 }

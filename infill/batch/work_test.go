@@ -362,13 +362,13 @@ func TestRecords(t *testing.T) {
 	}
 	for _, columns := range [][]string{{"c"}, {"a", "c"}} {
 		list, err = Records(File{Path: path}, columns...)
-		var column *ColumnError
-		if list != nil || !errors.As(err, &column) || !strings.Contains(err.Error(), `has no column "c"`) {
+		var column *infill.OptionError
+		if list != nil || !errors.As(err, &column) || column.Option != "column" || !strings.Contains(err.Error(), `has no column "c"`) {
 			t.Errorf("%q: %+v, error %v", columns, list, err)
 		}
 	}
 	list, err = Records(File{Path: path + ".none.csv"}, "a")
-	var column *ColumnError
+	var column *infill.OptionError
 	if list != nil || err == nil || errors.As(err, &column) {
 		t.Errorf("no file: %+v, error %v", list, err)
 	}
@@ -530,6 +530,8 @@ func TestDamagedRun(t *testing.T) {
 			false, "its name does not tell the form of the output"},
 		"copied columns": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"copied":[`,
 			`"copied":{},"x":[`, false, "is no line of a run"},
+		"another text in a row": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"A"`, `"C"`,
+			false, "line 2 is no line of a run"},
 		"a receipt that is a folder": {receiptOf, "", "", false, "out.csv.run.json"},
 	} {
 		t.Run(name, func(t *testing.T) {

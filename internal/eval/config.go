@@ -169,20 +169,30 @@ func ParseVariants(text string, base []infill.Given) ([]variant, error) {
 	return variants, nil
 }
 
-// parseVariant makes a variant of a sampler, see ParseVariants.
+// checkName returns an error for a name that tables cannot show.
+func checkName(name string) error {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if strings.ContainsAny(name, "|:\"") || strings.ContainsFunc(name, control) {
+		return fmt.Errorf("name: %q may hold neither a bar, a colon, quotes nor control characters", name)
+	}
+	return nil
+}
+
+// parseVariant makes a variant of one sampler, see ParseVariants. Its settings
+// are those of base, then the paper's, then its own; a later one replaces an
+// earlier one.
 func parseVariant(spec samplers.Spec, base []infill.Given) (variant, error) {
 	v := variant{Name: spec.String()}
 	name, named := spec.Take("name")
 	if named {
-		control := func(r rune) bool { return r < ' ' || r == 0x7f }
-		if strings.ContainsAny(name, "|:\"") || strings.ContainsFunc(name, control) {
-			return v, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters", v.Name,
-				name)
+		err := checkName(name)
+		if err != nil {
+			return v, fmt.Errorf("%q: %w", v.Name, err)
 		}
 		v.Name = name
 	}
-	_, papers := spec.Take("paper")
 	given := slices.Clone(base)
+	_, papers := spec.Take("paper")
 	if papers {
 		given = append(given, paper(spec.Name)...)
 	}

@@ -143,15 +143,12 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 		}
 		records, err := batch.Records(batch.File{Path: argument.Text}, c.columns...)
 		if err != nil {
-			var hint string
-			var missing *batch.ColumnError
-			if errors.As(err, &missing) {
-				hint = "name the column by --column"
+			usage := &cli.UsageError{Err: err}
+			var missing *infill.OptionError
+			if c.pairs && errors.As(err, &missing) {
+				usage.Hint = "a file of tabs without a head line is read as standard input: infill score --pairs < FILE"
 			}
-			if hint != "" && c.pairs {
-				hint += "; give a file of tabs without a head line as standard input: infill score --pairs < FILE"
-			}
-			return &cli.UsageError{Err: err, Hint: hint}
+			return usage
 		}
 		if !slices.ContainsFunc(records, func(r batch.Record) bool { return !r.Blank }) {
 			return cli.Usagef("%s: no text in it", argument.Text)

@@ -45,9 +45,10 @@ each change with the same probability.
 Equal steps, equal evaluations and equal seconds are different comparisons; all three
 are shown. Every number but the seconds is the same for the same seed.`
 
-// newComparison returns the study that runs several samplers on one target from
-// the same starts. By default, the warm-up tunes the step size of DMALA. DULA
-// has no acceptance rate to tune by, so it takes the papers' step size.
+// newComparison returns the command of one kind of target, as lab ising: it runs
+// several samplers on that target, all from the same starts. By default, the
+// warm-up tunes the step size of DMALA. DULA has no acceptance rate to tune by,
+// so it takes the papers' step size.
 func newComparison(k kind) *lab.Study {
 	s := lab.NewStudy(k.name, "Samplers on "+k.title, k.help+comparisonHelp)
 	f := s.Flags

@@ -19,12 +19,13 @@ import (
 	"infill/samplers"
 )
 
-// folded makes up a protein, a chain that winds over a lattice like a snake.
-// Two sites touch if they are neighbours on the lattice but not on the chain. J
-// is from N(0, strength²) for sites that touch, else 0; h is from N(0, 0.25²).
-func folded(rows, columns, states int, strength float64, r *rand.Rand) *chains.Protein {
+// snake makes up a protein whose chain winds over a lattice, along one row from
+// left to right and back along the next. Two sites touch if they are neighbours
+// on the lattice but not on the chain. J is from N(0, strength²) for sites that
+// touch, else 0; h is from N(0, 0.25²).
+func snake(rows, columns, states int, strength float64, r *rand.Rand) *chains.Protein {
 	p := chains.NewProtein(rows*columns, states)
-	place := func(row, column int) int {
+	site := func(row, column int) int {
 		if row%2 == 1 {
 			column = columns - 1 - column
 		}
@@ -32,25 +33,34 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *chains.P
 	}
 	for row := range rows - 1 {
 		for column := range columns {
-			if i, j := place(row, column), place(row+1, column); j-i > 1 {
-				p.Touch(i, j)
+			above, below := site(row, column), site(row+1, column)
+			if below-above > 1 {
+				p.Touch(above, below)
 			}
 		}
 	}
-	n := len(p.Field)
 	for i := range p.Sites {
 		for j := range i {
-			for a := i * states; a < (i+1)*states && p.Contacts[i*p.Sites+j]; a++ {
-				for b := j * states; b < (j+1)*states; b++ {
-					x := strength * r.NormFloat64()
-					p.Couplings[a*n+b] = x
-					p.Couplings[b*n+a] = x
-				}
+			if p.Contacts[i*p.Sites+j] {
+				couple(p, i, j, strength, r)
 			}
 		}
 	}
 	copy(p.Field, targets.Normals(r, len(p.Field), 0.25))
 	return p
+}
+
+// couple draws the block of J between sites i and j, and its transpose.
+func couple(p *chains.Protein, i, j int, strength float64, r *rand.Rand) {
+	n := len(p.Field)
+	states := n / p.Sites
+	for a := i * states; a < (i+1)*states; a++ {
+		for b := j * states; b < (j+1)*states; b++ {
+			x := strength * r.NormFloat64()
+			p.Couplings[a*n+b] = x
+			p.Couplings[b*n+a] = x
+		}
+	}
 }
 
 // These bounds limit the size of J.
@@ -126,7 +136,7 @@ func proteinFlags(f *pflag.FlagSet) func(n int) (*chains.Protein, error) {
 			return nil, lab.Refuse("size", "%d sites: there can be 2 to %d", n, maxSequence)
 		}
 		stream := samplers.Streams(*own+uint64(n), "protein", 1)[0]
-		return folded(size.Rows, size.Columns, *states, *strength, stream), nil
+		return snake(size.Rows, size.Columns, *states, *strength, stream), nil
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func TestFolded(t *testing.T) {
-	p := folded(3, 4, 2, 1, samplers.Streams(1, "x", 1)[0])
+	p := snake(3, 4, 2, 1, samplers.Streams(1, "x", 1)[0])
 	// 0 1 2 3
 	// 7 6 5 4
 	// 8 9 10 11: neighbours along the chain, 3-4 and 7-8, do not count.
