@@ -68,9 +68,7 @@ type Fill struct {
 	// Spans holds the byte range of each of Values in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
-	// Pieces is the number of tokens in each blank, [blanks]. It is nil if all
-	// fills have the same lengths.
-	Pieces []int `json:"pieces,omitempty"`
+	Pieces   []int    `json:"pieces"`    // the number of tokens in each blank, [blanks]
 	// Probability is P by the chain rule over the whole vocabulary; nil for a
 	// sampler, which computes no such P.
 	Probability *float64 `json:"probability,omitempty"`
@@ -299,10 +297,8 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 	l := w.plan.layouts[f.layout]
 	written := l.template.Fill(f.tokens)
 	fill := Fill{Rank: rank, Text: written.Text, Values: written.Fills, Spans: written.Spans,
-		TokenIDs: slices.Clone(f.tokens), LogLikelihood: f.logLikelihood, Count: f.count, FinalCount: f.finals}
-	if len(w.plan.layouts) > 1 {
-		fill.Pieces = l.pieces()
-	}
+		TokenIDs: slices.Clone(f.tokens), Pieces: l.pieces(), LogLikelihood: f.logLikelihood, Count: f.count,
+		FinalCount: f.finals}
 	if a.law {
 		probability := math.Exp(min(0, f.logLikelihood))
 		fill.Probability = &probability

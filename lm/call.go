@@ -3,6 +3,7 @@ package lm
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"infill/lm/internal/ort"
 )
@@ -16,6 +17,9 @@ type rowsJob struct {
 	m      *MaskedLM
 	batch  *batch
 	tokens int // tokens of each row, padding included
+	// once is when the first call makes room for the results: those of all rows that
+	// wait would take gigabytes.
+	once sync.Once
 }
 
 var _ job = (*rowsJob)(nil)
@@ -46,8 +50,7 @@ func (m *MaskedLM) bucket(tokens int) int {
 
 // run computes the results of b.
 func (m *MaskedLM) run(ctx context.Context, b *batch) error {
-	b.prepare(m.Vocabulary())
-	return m.engine.await(ctx, &rowsJob{m, b, m.bucket(b.tokens)})
+	return m.engine.await(ctx, &rowsJob{m: m, batch: b, tokens: m.bucket(b.tokens)})
 }
 
 // stretch is the rows from <= row < to of a batch.
@@ -148,11 +151,13 @@ func (j *rowsJob) run(ctx context.Context, c *sharedCall, parts []part) error {
 	if err != nil {
 		return err
 	}
+	vocabulary := m.Vocabulary()
 	var stretches []stretch
 	for _, p := range parts {
-		stretches = append(stretches, stretch{p.job.(*rowsJob).batch, p.from, p.to})
+		other := p.job.(*rowsJob)
+		other.once.Do(func() { other.batch.prepare(vocabulary) })
+		stretches = append(stretches, stretch{other.batch, p.from, p.to})
 	}
-	vocabulary := m.Vocabulary()
 	c.gather(stretches, j.tokens)
 	twice := c.rows*c.perRow == 1 && m.mapped()
 	if twice {
@@ -210,7 +215,7 @@ type batch struct {
 	candidates            []int64 // [rows·perRow × width]
 	everything            bool    // whether every query wants the whole vocabulary
 
-	// These are the results, float32 in nats. run makes them long enough.
+	// These are the results, float32 in nats.
 	target     []float32 // [rows·perRow]
 	candidate  []float32 // [rows·perRow × width]
 	vocabulary []float32 // [rows·perRow × vocabulary], if everything is true

@@ -50,8 +50,9 @@ type engine struct {
 	lock    sync.Mutex
 	running int // number of workers that run now
 	spare   []*sharedCall
-	// light and heavy queue the requests with waiting rows, the oldest first; of
-	// light, calls take those first whose callers have spent least.
+	// light and heavy queue the requests with waiting rows, the oldest first. Of
+	// light, calls take those first whose callers have spent least, and of heavy
+	// those whose turn comes first.
 	// light is for callers whose rows have cost little so far, heavy for all
 	// others. The queues take turns, so that a caller with few blanks need not
 	// wait for all.
@@ -117,6 +118,7 @@ func (r *request) waiting() int { return r.job.rows() - r.next }
 // caller adds up the cost of all rows that one user of the engine has run.
 type caller struct {
 	spent atomic.Int64
+	turn  int64 // of heavy, calls take those of the smallest turn first
 	// admit is called once before rows by which spent grows beyond limit; refused is its
 	// error.
 	admit   func(ctx context.Context) error
@@ -149,6 +151,15 @@ func OneCaller(ctx context.Context, heavy bool) context.Context {
 		c.spent.Store(MostLight)
 	}
 	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// InTurn returns OneCaller's context for text number turn, from 1, of a file. Rows of
+// earlier texts go first: so a file's texts end in their order, and few of them hold
+// their searches in memory.
+func InTurn(ctx context.Context, turn int64) context.Context {
+	ctx = OneCaller(ctx, true)
+	ctx.Value(callerKey{}).(*caller).turn = turn
+	return ctx
 }
 
 // Admitted returns OneCaller's context of a caller that calls admit once, before its rows
@@ -348,16 +359,16 @@ func (e *engine) work() {
 }
 
 // take returns the rows of a worker's next call. It chooses the queue whose
-// turn it is, and takes the rows that may share a call with the queue's oldest
+// turn it is, and takes the rows that may share a call with the queue's first
 // request. A request with rows left over moves to the end of the queue.
 func (e *engine) take() (parts []part) {
 	queue := e.queue()
 	e.heavyNext = queue == &e.light
+	before := func(a, b *request) int { return cmp.Compare(a.caller.turn, b.caller.turn) }
 	if e.heavyNext { // who has had least goes first
-		slices.SortStableFunc(*queue, func(a, b *request) int {
-			return cmp.Compare(a.caller.spent.Load(), b.caller.spent.Load())
-		})
+		before = func(a, b *request) int { return cmp.Compare(a.caller.spent.Load(), b.caller.spent.Load()) }
 	}
+	slices.SortStableFunc(*queue, before)
 	first := (*queue)[0].job
 	room := first.room()
 	if (*queue)[0].share > 0 {

@@ -252,7 +252,7 @@ func TestOldestFirst(t *testing.T) {
 		b := &batch{}
 		b.reset(of.tokens, 1, 0, false)
 		b.ids, b.queries = make([]int64, of.tokens*of.rows), make([]int64, of.rows)
-		e.submit(newRequest(OneCaller(t.Context(), true), &rowsJob{m, b, of.tokens}))
+		e.submit(newRequest(OneCaller(t.Context(), true), &rowsJob{m: m, batch: b, tokens: of.tokens}))
 	}
 	for call, tokens := range []int{8, 16, 8, 8} {
 		if parts := e.take(); parts[0].job.(*rowsJob).tokens != tokens {

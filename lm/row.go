@@ -35,13 +35,10 @@ func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][][]floa
 			b = &batch{}
 			b.reset(s.tokens, s.positions, 0, s.everything)
 			batches[s] = b
-			jobs = append(jobs, &rowsJob{m, b, m.bucket(s.tokens)})
+			jobs = append(jobs, &rowsJob{m: m, batch: b, tokens: m.bucket(s.tokens)})
 		}
 		places[i] = place{b, b.rows()}
 		b.add(r)
-	}
-	for _, b := range batches {
-		b.prepare(m.Vocabulary())
 	}
 	err := m.engine.await(ctx, jobs...)
 	if err != nil {

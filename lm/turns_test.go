@@ -2,6 +2,7 @@ package lm
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -34,7 +35,7 @@ func TestTurns(t *testing.T) {
 			b := &g.batch
 			b.reset(tokens, 1, 0, true)
 			b.ids, b.queries = make([]int64, rows*tokens), make([]int64, rows)
-			var j job = &rowsJob{m, b, m.bucket(tokens)}
+			var j job = &rowsJob{m: m, batch: b, tokens: m.bucket(tokens)}
 			if terms > 0 {
 				j = &gradientJob{m: m, batch: g}
 			}
@@ -102,10 +103,39 @@ func TestMuchFromTheFirst(t *testing.T) {
 		b := &batch{}
 		b.reset(8, 1, 0, true)
 		b.ids, b.queries = make([]int64, 8), make([]int64, 1)
-		e.submit(newRequest(OneCaller(t.Context(), heavy), &rowsJob{&MaskedLM{}, b, 8}))
+		e.submit(newRequest(OneCaller(t.Context(), heavy), &rowsJob{m: &MaskedLM{}, batch: b, tokens: 8}))
 		if (len(e.heavy) == 1) != heavy {
 			t.Errorf("heavy %t, %d requests in the queue of heavy callers", heavy, len(e.heavy))
 		}
+	}
+}
+
+// The texts of a file end in their order, however long the first takes: calls take
+// rows of later texts only with those of earlier ones, or while these have none.
+func TestInTurn(t *testing.T) {
+	e := &engine{running: 1}
+	m := &MaskedLM{chunk: chunkLimits{tokens: 64, queries: 8}}
+	rows := func(turn int64, tokens int) *request {
+		b := &batch{}
+		b.reset(tokens, 1, 0, true)
+		b.ids, b.queries = make([]int64, 12*tokens), make([]int64, 12)
+		return newRequest(InTurn(t.Context(), turn), &rowsJob{m: m, batch: b, tokens: tokens})
+	}
+	third, first, second := rows(3, 8), rows(1, 8), rows(2, 16)
+	e.submit(third)
+	e.submit(second)
+	e.submit(first)
+	var calls [][]int // the turn and the rows of each part
+	for e.waits() {
+		var call []int
+		for _, p := range e.take() {
+			call = append(call, int(p.caller.turn), p.to-p.from)
+		}
+		calls = append(calls, call)
+	}
+	want := [][]int{{1, 8}, {1, 4, 3, 4}, {2, 4}, {2, 4}, {2, 4}, {3, 8}}
+	if fmt.Sprint(calls) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", calls, want)
 	}
 }
 
@@ -174,7 +204,7 @@ func rowsOf(rows int) *rowsJob {
 	b := &batch{}
 	b.reset(8, 1, 0, true)
 	b.ids, b.queries = make([]int64, 8*rows), make([]int64, rows)
-	return &rowsJob{&MaskedLM{chunk: chunkLimits{tokens: 64, queries: 8}}, b, 8}
+	return &rowsJob{m: &MaskedLM{chunk: chunkLimits{tokens: 64, queries: 8}}, batch: b, tokens: 8}
 }
 
 // A caller is asked for admittance once, before its rows are many, and rows that

@@ -28,6 +28,7 @@ import (
 	"infill/internal/journal"
 	"infill/internal/object"
 	"infill/internal/parallel"
+	"infill/lm"
 )
 
 // Job describes a run: its input, output, work and settings.
@@ -424,7 +425,7 @@ func (j Job) do(ctx context.Context, r Record, h *head) (*entry, error) {
 	e := &entry{Line: r.Line, Blank: r.Blank}
 	err := r.Err
 	if err == nil && !r.Blank {
-		own, done := infill.Unwanted(ctx)
+		own, done := infill.Unwanted(lm.InTurn(ctx, r.Number))
 		e.Rows, err = j.Work.do(own, r, h.form())
 		done()
 	}

@@ -276,6 +276,9 @@ func (f *Fill) Rows(result *infill.Result) (made Rows, err error) {
 		words := result.Fills[i].Values
 		made.Blanks = len(words)
 		cells := append(slices.Clone(common), words...)
+		for _, tokens := range result.Fills[i].Pieces {
+			cells = append(cells, strconv.Itoa(tokens))
+		}
 		set(cells, fill.Object())
 		made.addCells(cells)
 	}
@@ -353,7 +356,7 @@ var (
 		"pieces"}
 	// blankColumn matches the names of the columns of single blanks, such as
 	// blank_1.
-	blankColumn = regexp.MustCompile(`^(blank|entropy)_(\d+)$`)
+	blankColumn = regexp.MustCompile(`^(blank|entropy|tokens)_(\d+)$`)
 )
 
 // inResult reports whether results have a key called name, besides "template";

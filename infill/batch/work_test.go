@@ -73,7 +73,7 @@ func TestFillForms(t *testing.T) {
 	asTable := job(t, "in.jsonl", templates, "out.csv", fills())
 	must(t, asTable)
 	header, lines := tableOf(t, get(t, asTable.Output.Path))
-	begin := []string{"rank", "text", "blank_1", "blank_2", "entropy_1", "entropy_2"}
+	begin := []string{"rank", "text", "blank_1", "blank_2", "tokens_1", "tokens_2", "entropy_1", "entropy_2"}
 	if !slices.Equal(header[:len(begin)], begin) || slices.Contains(header, "count") ||
 		!slices.Contains(header, "proven") {
 		t.Errorf("columns %q", header)
@@ -480,9 +480,9 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s of %d: %q, want %q", key, i, got, want)
 			}
 		}
-		for _, key := range []string{"entropy_1", "entropy_2"} {
-			if cells[key] == "" {
-				t.Errorf("line %d has no %s", i, key)
+		for _, key := range []string{"entropy_1", "entropy_2", "tokens_1", "tokens_2"} {
+			if cells[key] == "" || strings.HasPrefix(key, "tokens") && cells[key] != "1" {
+				t.Errorf("line %d: %s %q", i, key, cells[key])
 			}
 		}
 	}

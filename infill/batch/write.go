@@ -64,7 +64,8 @@ func (l Layout) pick(lines []json.RawMessage) {
 // Rows holds the lines of output for a record.
 type Rows struct {
 	// Lines are objects for JSON lines and strings for plain text. For a table they are
-	// lists of cells (strings): those of Layout.Own, and then those of the blanks.
+	// lists of cells (strings): those of Layout.Own, then what each blank holds, and then
+	// how many tokens that is.
 	Lines []json.RawMessage `json:"rows,omitempty"`
 	// Blanks is the number of blanks. Entropies are the cells of their entropies, which
 	// are the same in all rows, [blanks].
@@ -124,12 +125,22 @@ func (l Layout) columns(s shape) (list []column) {
 	if s.methods == nil {
 		s.methods = []string{l.Method}
 	}
+	cell := func(line []object.Value, i int) string {
+		if i < len(line) {
+			return object.Plain(line[i])
+		}
+		return ""
+	}
 	own := func(i int) func(*Rows, []object.Value) string {
-		return func(_ *Rows, line []object.Value) string {
-			if i < len(line) {
-				return object.Plain(line[i])
+		return func(_ *Rows, line []object.Value) string { return cell(line, i) }
+	}
+	// ofBlank is the cell of blank i in one of the groups behind those of Own.
+	ofBlank := func(group, i int) func(*Rows, []object.Value) string {
+		return func(r *Rows, line []object.Value) string {
+			if i >= r.Blanks {
+				return ""
 			}
-			return ""
+			return cell(line, len(l.Own)+group*r.Blanks+i)
 		}
 	}
 	shared := func(cells func(*Rows) []string, i int) func(*Rows, []object.Value) string {
@@ -154,7 +165,10 @@ func (l Layout) columns(s shape) (list []column) {
 	}
 	add(l.Before)
 	for i := range s.blanks {
-		list = append(list, column{fmt.Sprintf("blank_%d", i+1), own(len(l.Own) + i)})
+		list = append(list, column{fmt.Sprintf("blank_%d", i+1), ofBlank(0, i)})
+	}
+	for i := range s.blanks {
+		list = append(list, column{fmt.Sprintf("tokens_%d", i+1), ofBlank(1, i)})
 	}
 	for i := range s.blanks {
 		entropies := func(r *Rows) []string { return r.Entropies }

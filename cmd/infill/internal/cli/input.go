@@ -147,6 +147,7 @@ func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 // task is a text on which Each works; tell and wrong are the results of the work.
 type task[T any] struct {
 	Entry
+	turn  int64 // from 1
 	value T
 	tell  func() error
 	wrong error
@@ -155,12 +156,11 @@ type task[T any] struct {
 // Each reads every text and works on many at once, so that they share the
 // model's calls. For each text, work returns a function tell (or nil) that
 // prints the result; Each calls tell in the order of the texts, and at last
-// end. A text for which large is true fills the model's calls alone: Each works
-// on two of these at once. A wrong argument ends the command before any work. A
+// end. A wrong argument ends the command before any work. A
 // wrong line of standard input is reported with its number, and the other lines
 // are done. Each skips and counts blank lines. It warns of an unknown key once.
 func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read func(Entry) (T, error),
-	large func(T) bool, end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
+	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))
 	for i, text := range o.Texts {
 		if text.Line > 0 {
@@ -182,10 +182,11 @@ func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	entries := o.entries(ctx)
-	heavy := make(chan struct{}, 2)
+	var turn int64
 	next := func(context.Context) (*task[T], error) {
 		e, err := entries()
-		t := &task[T]{Entry: e, wrong: e.Err}
+		turn++
+		t := &task[T]{Entry: e, turn: turn, wrong: e.Err}
 		switch {
 		case err != nil || t.Blank || t.wrong != nil:
 		case t.Line == 0:
@@ -199,11 +200,7 @@ func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read
 		if t.Blank || t.wrong != nil {
 			return t, nil
 		}
-		if large(t.value) {
-			heavy <- struct{}{}
-			defer func() { <-heavy }()
-		}
-		t.tell, t.wrong = work(ctx, t.Entry, t.value)
+		t.tell, t.wrong = work(lm.InTurn(ctx, t.turn), t.Entry, t.value)
 		return t, nil
 	}
 	all := &reporter{input: o, quiet: model.Quiet, unread: map[string]bool{}}

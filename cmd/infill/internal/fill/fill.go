@@ -107,9 +107,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	}
 	return p.Whole(cli.Each(ctx, &c.input, &c.model,
 		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
-		// Templates of one slot have few rows and share calls. Larger templates
-		// would only delay earlier results.
-		func(plan *infill.Plan) bool { return plan.Slots() > 1 }, p.End,
+		p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			if plan.Slots() > manySlots {
 				c.model.Warn(c.streams, "%s%s", e.Place(), before(plan))

@@ -222,7 +222,7 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	case batch.IsFile(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)):
 		records, err := batch.Records(batch.File{Path: file}, c.column)
 		if err != nil {
-			return nil, cli.Usagef("%s: %w", what, err)
+			return nil, cli.Usagef("%s: %w", what, cli.Describe(err))
 		}
 		var texts strings.Builder
 		for _, r := range records {

@@ -143,7 +143,7 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 		}
 		records, err := batch.Records(batch.File{Path: argument.Text}, c.columns...)
 		if err != nil {
-			usage := &cli.UsageError{Err: err}
+			usage := &cli.UsageError{Err: cli.Describe(err)}
 			var missing *infill.OptionError
 			if c.pairs && errors.As(err, &missing) {
 				usage.Hint = "a file of tabs without a head line is read as standard input: infill score --pairs < FILE"
@@ -298,8 +298,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 		}
 		return texts, nil
 	}
-	small := func([]string) bool { return false }
-	return cli.Each(ctx, &c.input, &c.model, read, small, end,
+	return cli.Each(ctx, &c.input, &c.model, read, end,
 		func(ctx context.Context, e cli.Entry, texts []string) (func() error, error) {
 			columns := c.columns
 			if e.File == "" {
