@@ -591,11 +591,14 @@ func TestMerge(t *testing.T) {
 	whole := get(t, path)
 	at := strings.Index(whole, "\n") + 1
 	const device = `"device":"none"`
+	lines := strings.SplitAfter(whole, "\n")
+	lines[1], lines[2] = lines[2], lines[1]
 	const damaged, unfinished = "00002-of-00002.jsonl is damaged ", "1 of 2 parts are not finished: run 2/2 again"
 	for changed, want := range map[string]string{
 		strings.Replace(whole, "\n", "\n{\n", 1):         damaged + "(line 2 is no line of a run): remove it",
 		whole + whole[at:]:                               damaged + "(line 152 is no line of a run)",
 		strings.Replace(whole, device, `"device":""`, 1): "(device: none there, not given now)",
+		strings.Join(lines, ""):                          damaged + "(line 3 is no line of a run)",
 		whole[:len(whole)-9]:                             unfinished,
 		whole[:9]:                                        unfinished,
 	} {

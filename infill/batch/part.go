@@ -179,11 +179,19 @@ type entry struct {
 	Error  string `json:"error,omitempty"`  // why the record was rejected, or ""
 	Option string `json:"option,omitempty"` // as RejectError.option
 	Blank  bool   `json:"blank,omitempty"`
-	Sum    uint32 `json:"sum,omitempty"` // as sumOf the bytes of Lines
 	Rows
 
 	line []byte // as encode returns it
 }
+
+// sumKey begins every entry: a checksum of the line, without this key and its comma.
+const sumKey = `{"sum":`
+
+// castagnoli is the polynomial that processors have an instruction for.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumOf returns the checksum of a line from behind its sumKey on.
+func sumOf(line []byte) uint32 { return crc32.Checksum(line, castagnoli) }
 
 // lineKey stands before the lines of output in an entry, the last of its keys. A quote
 // inside a string has a backslash before it, so that no text of a user looks like it.
@@ -192,62 +200,55 @@ const lineKey = `,"rows":[`
 // rowSeparator stands between them: no line has a tab, since JSON escapes it.
 const rowSeparator = ",\t"
 
-// castagnoli is the polynomial that processors have an instruction for.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// sumOf returns a checksum of lines of output as they stand in an entry.
-func sumOf(lines []byte) uint32 { return crc32.Checksum(lines, castagnoli) }
-
 // encode returns the entry as a line of a part. The lines of output stand in it byte by
 // byte, so that join copies them.
 func (e *entry) encode() ([]byte, error) {
 	head := *e
 	head.Lines = nil
-	var lines []byte
-	for i, row := range e.Lines {
-		if i > 0 {
-			lines = append(lines, rowSeparator...)
-		}
-		lines = append(lines, row...)
-	}
-	head.Sum = sumOf(lines)
-	line, err := object.Encode(head)
+	encoded, err := object.Encode(head)
 	if err != nil {
 		return nil, err
 	}
-	if len(lines) > 0 {
-		line = slices.Concat(line[:len(line)-1], []byte(lineKey), lines, []byte("]}"))
+	line := encoded[1:]
+	if len(e.Lines) > 0 {
+		line = append(line[:len(line)-1], lineKey...)
+		for i, row := range e.Lines {
+			if i > 0 {
+				line = append(line, rowSeparator...)
+			}
+			line = append(line, row...)
+		}
+		line = append(line, "]}"...)
 	}
-	return append(line, '\n'), nil
+	return fmt.Appendf(nil, "%s%d,%s\n", sumKey, sumOf(line), line), nil
 }
 
 // decode reads what encode has written. The checksum stands for reading the
-// lines of output as JSON, which takes longer than all else here.
+// lines of output as JSON, which would take longer than all else here.
 func (e *entry) decode(line []byte) error {
-	head, lines, some := bytes.Cut(line, []byte(lineKey))
-	if some {
-		lines = bytes.TrimSuffix(bytes.TrimSpace(lines), []byte("]}"))
-		head = append(slices.Clip(head), '}')
-	}
-	err := json.Unmarshal(head, e)
-	if err != nil {
-		return err
-	}
-	if e.Sum != sumOf(lines) {
+	sum, line, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(","))
+	if string(sum) != fmt.Sprint(sumKey, sumOf(line)) {
 		return errors.New("not as it was written")
 	}
-	for some {
+	head, lines, some := bytes.Cut(line, []byte(lineKey))
+	if some {
+		lines = bytes.TrimSuffix(lines, []byte("]}"))
+		head = append(slices.Clip(head), '}')
+	}
+	err := json.Unmarshal(slices.Concat([]byte("{"), head), e)
+	for err == nil && some {
 		var row []byte
 		row, lines, some = bytes.Cut(lines, []byte(rowSeparator))
 		e.Lines = append(e.Lines, row)
 	}
-	return nil
+	return err
 }
 
 // part holds the head of a part, and counts of the lines read so far.
 type part struct {
 	head    *head // nil before the first line is read
 	records int64
+	line    int64    // Line of the last record
 	sum     *Summary // counts of this part and of parts before it
 }
 
@@ -271,9 +272,11 @@ func (p *part) read(line []byte) (*entry, error) {
 		return nil, nil
 	}
 	e := new(entry)
-	if err := e.decode(line); err != nil || e.Line == 0 || p.finished() {
+	err := e.decode(line)
+	if err != nil || e.Line <= p.line || p.finished() {
 		return nil, fmt.Errorf("line %d is no line of a run", p.records+2)
 	}
+	p.line = e.Line
 	p.take(e)
 	return e, nil
 }

@@ -532,6 +532,8 @@ func TestDamagedRun(t *testing.T) {
 			`"copied":{},"x":[`, false, "is no line of a run"},
 		"another text in a row": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"A"`, `"C"`,
 			false, "line 2 is no line of a run"},
+		"another column": {func(out string) string { return pathOf(out, Shard{1, 1}) }, `"2"]`, `"3"]`,
+			false, "line 3 is no line of a run"},
 		"a receipt that is a folder": {receiptOf, "", "", false, "out.csv.run.json"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,16 +33,22 @@ type Layout struct {
 	// Method is the method of fills where no record has another. "" says that
 	// all of Own are wanted, else those of the methods that the run used.
 	Method string `json:"method,omitempty"`
-	// Wanted are the columns that are written; nil for all.
+	// Wanted are the columns that are written, in this order; nil for all.
 	Wanted []string `json:"wanted,omitempty"`
 }
 
 // check returns an *infill.OptionError if the output lacks a column that is wanted.
 func (l Layout) check() error {
 	all := slices.Concat(l.Before, l.After)
-	for _, name := range l.Wanted {
-		ofBlank := len(l.Before) > 0 && blankColumn.MatchString(name)
-		if !ofBlank && !slices.Contains(all, name) {
+	ofBlanks := len(l.Before) > 0
+	if ofBlanks {
+		all = slices.Concat(l.Before, []string{"blank_1", "tokens_1", "entropy_1"}, l.After)
+	}
+	for i, name := range l.Wanted {
+		if slices.Contains(l.Wanted[:i], name) {
+			return &infill.OptionError{Option: "columns", Reason: fmt.Sprintf("column %q is named twice", name)}
+		}
+		if !slices.Contains(all, name) && !(ofBlanks && blankColumn.MatchString(name)) {
 			return &infill.OptionError{Option: "columns",
 				Reason: fmt.Sprintf("the output has no column %q: its columns are %s", name, quoted(all))}
 		}
@@ -50,14 +56,21 @@ func (l Layout) check() error {
 	return nil
 }
 
-// pick leaves the wanted keys in lines of JSON.
+// pick leaves the wanted keys in lines of JSON, in the order wanted.
 func (l Layout) pick(lines []json.RawMessage) {
 	if l.Wanted == nil {
 		return
 	}
 	for i, line := range lines {
-		unwanted := func(f object.Field) bool { return !slices.Contains(l.Wanted, f.Key) }
-		lines[i] = slices.DeleteFunc(object.Value(line).Object(), unwanted).Append(nil)
+		all := object.Value(line).Object()
+		var picked object.Object
+		for _, name := range l.Wanted {
+			value := all.Get(name)
+			if value != nil {
+				picked = append(picked, object.Field{Key: name, Value: value})
+			}
+		}
+		lines[i] = picked.Append(nil)
 	}
 }
 
@@ -175,10 +188,18 @@ func (l Layout) columns(s shape) (list []column) {
 		list = append(list, column{fmt.Sprintf("entropy_%d", i+1), shared(entropies, i)})
 	}
 	add(l.After)
-	if l.Wanted != nil {
-		list = slices.DeleteFunc(list, func(c column) bool { return !slices.Contains(l.Wanted, c.name) })
+	if l.Wanted == nil {
+		return list
 	}
-	return list
+	wanted := make([]column, len(l.Wanted))
+	for i, name := range l.Wanted {
+		wanted[i] = column{name, func(*Rows, []object.Value) string { return "" }} // of a method or blank that no record has
+		at := slices.IndexFunc(list, func(c column) bool { return c.name == name })
+		if at >= 0 {
+			wanted[i] = list[at]
+		}
+	}
+	return wanted
 }
 
 // ofMethods reports whether a table of fills by these methods has the column.
