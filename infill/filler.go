@@ -159,6 +159,19 @@ func (f *Filler) Calls() (calls, rows int64) {
 	return 0, 0
 }
 
+// Measure runs rows if too few have run for Rate to tell.
+func (f *Filler) Measure(ctx context.Context) error {
+	loaded, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	m, ok := loaded.(interface{ Measure(context.Context) error })
+	if !ok {
+		return nil
+	}
+	return m.Measure(ctx)
+}
+
 // Rate returns how many tokens of model rows run in a second, or 0 if it is not
 // known yet.
 func (f *Filler) Rate() float64 {

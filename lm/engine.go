@@ -65,6 +65,7 @@ type engine struct {
 	since time.Time     // when running became 1
 	busy  time.Duration // how long calls ran before since
 	cost  float64       // of the rows of these calls, and of those that run
+	told  bool          // whether enough have run to tell the rate
 
 	calls, rows atomic.Int64
 }
@@ -80,11 +81,12 @@ func (e *engine) rate() float64 {
 		e.busy += now.Sub(e.since)
 		e.since = now
 	}
+	e.told = e.told || e.cost >= MostLight // the first calls are slow
 	if e.busy > memory {
 		e.busy /= 2
 		e.cost /= 2
 	}
-	if e.cost < MostLight { // the first calls are slow
+	if !e.told {
 		return 0
 	}
 	return e.cost / e.busy.Seconds()
@@ -441,6 +443,23 @@ func mergedContext(parts []part) (context.Context, func()) {
 // Rate returns how many tokens of rows run in a second of the calls so far, or 0
 // if too few have run. The last seconds count most.
 func (m *MaskedLM) Rate() float64 { return m.engine.rate() }
+
+// Measure runs rows if too few have run for Rate to tell.
+func (m *MaskedLM) Measure(ctx context.Context) error {
+	select {
+	case m.measuring <- struct{}{}:
+		defer func() { <-m.measuring }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if m.Rate() > 0 {
+		return nil
+	}
+	mask := []int{m.MaskID()}
+	row := Row{IDs: slices.Repeat(mask, min(16, m.Positions())), Positions: []int{0}, Targets: mask}
+	_, err := m.LogProbabilities(ctx, slices.Repeat([]Row{row}, MostLight/len(row.IDs)+1))
+	return err
+}
 
 // Calls returns how many calls have run rows of texts so far, and how many rows
 // these calls had in all.

@@ -49,7 +49,8 @@ type MaskedLM struct {
 	chunk        chunkLimits
 	mask         int
 	engine       *engine
-	padded       bool // whether a call can pad rows to a common length
+	padded       bool          // whether a call can pad rows to a common length
+	measuring    chan struct{} // holds who measures
 }
 
 // Open prepares a model. It makes no session: the first use makes one session
@@ -77,7 +78,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
-	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
+	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, measuring: make(chan struct{}, 1)}
 	m.chunk = limits(bundle.Config, runtime.Device())
 	m.padded = padded(bundle)
 	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {

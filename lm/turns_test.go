@@ -2,8 +2,8 @@ package lm
 
 import (
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -107,6 +107,25 @@ func TestMuchFromTheFirst(t *testing.T) {
 		if (len(e.heavy) == 1) != heavy {
 			t.Errorf("heavy %t, %d requests in the queue of heavy callers", heavy, len(e.heavy))
 		}
+	}
+}
+
+// A model that has not run measures its speed once, whoever wants to know.
+func TestMeasure(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	var group sync.WaitGroup
+	for range 10 {
+		group.Go(func() {
+			err := m.Measure(t.Context())
+			if err != nil || m.Rate() == 0 {
+				t.Errorf("%g tokens a second, error %v", m.Rate(), err)
+			}
+		})
+	}
+	group.Wait()
+	_, rows := m.Calls()
+	if rows*16 < MostLight || rows*16 > 2*MostLight {
+		t.Errorf("%d rows of 16 tokens ran", rows)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -24,7 +23,6 @@ type gate struct {
 	memory  *semaphore.Weighted
 	share   int64 // least memory of a request, in bytes
 	waiting atomic.Int64
-	inside  atomic.Int64
 }
 
 func newGate(l Limits) *gate {
@@ -56,7 +54,7 @@ func (g *gate) enter(ctx context.Context, bytes float64) (leave func(), err erro
 			return none, busy("the request waited " + g.limits.Wait.Round(time.Millisecond).String() + " for its turn")
 		}
 	}
-	return g.entered(need), nil
+	return func() { g.memory.Release(need) }, nil
 }
 
 // again is enter for a request that runs. It counts as none that waits, and waits for as
@@ -67,15 +65,7 @@ func (g *gate) again(ctx context.Context, bytes float64) (leave func(), err erro
 	if err != nil {
 		return none, err
 	}
-	return g.entered(need), nil
-}
-
-func (g *gate) entered(need int64) (leave func()) {
-	g.inside.Add(1)
-	return func() {
-		g.inside.Add(-1)
-		g.memory.Release(need)
-	}
+	return func() { g.memory.Release(need) }, nil
 }
 
 // fits returns an error if there are never that many bytes.
@@ -96,9 +86,12 @@ type effort struct {
 	models []pace
 }
 
-// pace tells how many tokens of rows a model runs in a second, or 0 if it has not run
-// enough to tell.
-type pace interface{ Rate() float64 }
+// pace tells how many tokens of rows a model runs in a second, or 0 if it does not tell.
+// Measure runs rows if too few have run to tell.
+type pace interface {
+	Rate() float64
+	Measure(ctx context.Context) error
+}
 
 var _ pace = (*infill.Filler)(nil)
 
@@ -112,17 +105,16 @@ func (e *effort) add(f pace, likely, most float64) {
 	}
 }
 
-// seconds returns how long that many tokens take alone, by the slowest of the models.
-// known is false until all have run enough to tell.
-func (e *effort) seconds(tokens float64) (seconds float64, known bool) {
-	const slowest = 100 // tokens a second, of a large model on a small machine
-	known = true
+// seconds returns how long that many tokens take alone, by the slowest of the models that
+// tell.
+func (e *effort) seconds(tokens float64) float64 {
 	rate := math.Inf(1)
 	for _, f := range e.models {
-		known = known && f.Rate() > 0
-		rate = min(rate, max(f.Rate(), slowest))
+		if f.Rate() > 0 {
+			rate = min(rate, f.Rate())
+		}
 	}
-	return tokens / rate, known
+	return tokens / rate
 }
 
 // turns are the shares of the machine that requests of many rows may have
@@ -138,62 +130,38 @@ func newTurns(l Limits) *gate {
 	return newGate(l)
 }
 
-// newFirst returns the gate of requests whose models have not run enough to tell their
-// speed: as many run as there are processors.
-func newFirst(l Limits) *gate {
-	l.Memory = turns
-	l.Requests = runtime.GOMAXPROCS(0)
-	return newGate(l)
-}
-
 // likely returns which part of the turns a request needs, so that all that has a turn can
 // likely end within the time limit, and leaves a quarter of the memory to others.
 func (s *Server) likely(e effort) float64 {
-	seconds, _ := e.seconds(e.likely)
-	return turns * min(1, max(seconds/s.Limits.Time.Seconds(), e.bytes/(float64(s.Limits.Memory)*3/4)))
+	return turns * min(1, max(e.seconds(e.likely)/s.Limits.Time.Seconds(), e.bytes/(float64(s.Limits.Memory)*3/4)))
 }
 
 // longer is likely for a request that has turned out longer: all such can end within half
 // of the time, and take an eighth of the memory.
 func (s *Server) longer(e effort) float64 {
-	seconds, _ := e.seconds(e.most)
-	return turns * min(1, max(2*seconds/s.Limits.Time.Seconds(), e.later/(float64(s.Limits.Memory)/8)))
+	return turns * min(1, max(2*e.seconds(e.most)/s.Limits.Time.Seconds(), e.later/(float64(s.Limits.Memory)/8)))
 }
 
 // turn waits until all that runs with a turn, and this request, can likely end in time.
-// The caller calls known once the speed of the models is known, or at the end.
-func (s *Server) turn(ctx context.Context, e effort) (known, leave func(), err error) {
-	known = none
-	_, told := e.seconds(e.likely)
-	share := s.likely(e)
-	if !told && share > turns/float64(runtime.GOMAXPROCS(0)) {
-		known, err = s.first.enter(ctx, 0)
+func (s *Server) turn(ctx context.Context, e effort) (leave func(), err error) {
+	for _, f := range e.models {
+		err = f.Measure(ctx)
 		if err != nil {
-			return none, none, s.retry(e, err)
-		}
-		_, told = e.seconds(e.likely)
-		share = s.likely(e)
-		if told {
-			known()
-			known = none
-		} else {
-			share = 0
+			return none, err
 		}
 	}
-	leave, err = s.turns.enter(ctx, share)
+	leave, err = s.turns.enter(ctx, s.likely(e))
 	if err != nil {
-		known()
-		return none, none, s.retry(e, err)
+		return none, s.retry(e, err)
 	}
-	return known, leave, nil
+	return leave, nil
 }
 
 // retry adds to the error of a gate when to ask again.
 func (s *Server) retry(e effort, err error) error {
 	var full *Problem
 	if errors.As(err, &full) {
-		seconds, _ := e.seconds(e.likely)
-		full.retry = int(math.Ceil(min(max(seconds, 1), s.Limits.Time.Seconds())))
+		full.retry = int(math.Ceil(min(max(e.seconds(e.likely), 1), s.Limits.Time.Seconds())))
 	}
 	return err
 }

@@ -23,6 +23,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -113,8 +114,8 @@ type Options struct {
 // Server is the http.Handler of all requests.
 type Server struct {
 	Options
+	working atomic.Int64 // requests that run
 	gate    *gate
-	first   *gate // where requests of many rows wait until the speed of their model is known
 	turns   *gate // where requests of many rows wait before they come to gate
 	long    *gate // where requests wait that have turned out longer than is likely
 	reading *gate // lets only one request at a time read long texts
@@ -141,7 +142,7 @@ func New(o Options) (*Server, error) {
 	}
 	one := o.Limits
 	one.Requests = 1
-	s := &Server{Options: o, gate: newGate(o.Limits), first: newFirst(o.Limits), turns: newTurns(o.Limits),
+	s := &Server{Options: o, gate: newGate(o.Limits), turns: newTurns(o.Limits),
 		long: newTurns(o.Limits), reading: newGate(one)}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
@@ -228,7 +229,7 @@ func (s *Server) registerHealth(api huma.API) {
 		Summary: "How many requests run and wait; it needs no token", Tags: []string{"infill"}, Errors: []int{403}},
 		func(context.Context, *struct{}) (*healthOutput, error) {
 			answer := &healthOutput{}
-			answer.Body.AtWork = s.gate.inside.Load()
+			answer.Body.AtWork = s.working.Load()
 			answer.Body.Waiting = s.gate.waiting.Load() + s.turns.waiting.Load()
 			return answer, nil
 		})
@@ -423,9 +424,8 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 	if err != nil {
 		return err
 	}
-	first, turn, place, long, further := none, none, none, none, none
+	turn, place, long, further := none, none, none, none
 	defer func() {
-		first()
 		turn()
 		place()
 		long()
@@ -433,7 +433,7 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 	}()
 	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
 	if many {
-		first, turn, err = s.turn(ctx, e)
+		turn, err = s.turn(ctx, e)
 		if err != nil {
 			return s.problem(ctx, err)
 		}
@@ -442,6 +442,8 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 	if err != nil {
 		return s.problem(ctx, err)
 	}
+	s.working.Add(1)
+	defer s.working.Add(-1)
 	// Nobody reads an unfinished result after the client left.
 	own, done := infill.Unwanted(ctx)
 	defer done()
@@ -449,8 +451,6 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 	defer cancel()
 	limit := max(int(e.likely), lm.MostLight)
 	own = lm.Admitted(own, many, limit, func(ctx context.Context) (err error) {
-		first()
-		first = none
 		if !many { // it leaves its place to small requests
 			place()
 			place = none
