@@ -31,19 +31,25 @@ func (r row) surprisal(nats float64) float64 {
 	return -nats / units[r.base].nats
 }
 
-// wordColumns returns the names and values of a word's columns. after is the punctuation
-// that follows the word without a space.
+// wordColumns returns the names and values of a word's columns. position is the number,
+// from 1, of the text between spaces to which the word belongs, and after is the
+// punctuation that follows the word without a space.
 func (r row) wordColumns() []any {
 	s := r.scores[0]
 	w := s.Words[r.word-1]
-	after := []rune(s.Text)[w.End:]
+	runes := []rune(s.Text)
+	position := len(strings.Fields(string(runes[:w.Start])))
+	if w.Start == 0 || unicode.IsSpace(runes[w.Start-1]) {
+		position++
+	}
+	after := runes[w.End:]
 	end := slices.IndexFunc(after, func(c rune) bool { return !unicode.IsPunct(c) && !unicode.IsSymbol(c) })
 	if end >= 0 {
 		after = after[:end]
 	}
 	return []any{"text", s.Text, "word", w.Word, "start", w.Start, "end", w.End, "tokens", w.Tokens,
 		"surprisal", r.surprisal(w.LogLikelihood), "log_likelihood", w.LogLikelihood,
-		"position", r.word, "after", string(after)}
+		"position", position, "after", string(after)}
 }
 
 // steps are bounds between the colours of words, in bits.
