@@ -187,6 +187,15 @@ func right(g infill.Gap, escape *strings.Replacer) []string {
 // controls are the characters that GIFT reads.
 var controls = strings.NewReplacer("~", `\~`, "=", `\=`, "#", `\#`, "{", `\{`, "}", `\}`, ":", `\:`, `\`, `\\`)
 
+// weighed returns an answer that begins with % behind its weight in per cent: else GIFT
+// could read one from it.
+func weighed(percent, answer string) string {
+	if strings.HasPrefix(answer, "%") {
+		return "%" + percent + "%" + answer
+	}
+	return answer
+}
+
 // writeGIFT writes a question with a missing word for each gap. The other gaps
 // of its line hold their keys.
 func writeGIFT(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
@@ -198,13 +207,18 @@ func writeGIFT(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
 		if end >= 0 {
 			to = g.Span[1] + end
 		}
-		answers := "=" + controls.Replace(g.Key)
+		answers := "=" + weighed("100", controls.Replace(g.Key))
 		if g.Options == nil {
-			answers = "=" + strings.Join(right(g, controls), " =")
+			answers = ""
+			for _, answer := range right(g, controls) {
+				// An arrow makes a question of pairs; * stands for any letters, here none.
+				answers += " =" + weighed("100", strings.ReplaceAll(answer, "->", "-*>"))
+			}
+			answers = strings.TrimSpace(answers)
 		}
 		for _, option := range g.Options {
 			if option != g.Key {
-				answers += " ~" + controls.Replace(option)
+				answers += " ~" + weighed("0", controls.Replace(option))
 			}
 		}
 		// Without [plain], < begins a tag of HTML.
