@@ -3,6 +3,7 @@ package main
 import (
 	"embed"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,6 +58,9 @@ func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 	return topics
 }
 
+// optionNames finds the flags in a list of their usages.
+var optionNames = regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[\w-]+)`)
+
 // setUsage makes the help of the root command show only its own text, and the
 // help of any other command its flags.
 func setUsage(root *cobra.Command) {
@@ -64,7 +68,18 @@ func setUsage(root *cobra.Command) {
 	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {
 		options, own := cli.OptionUsages(cmd)
 		if options != "" {
-			own += "\nOptions of a fill are allowed too: see infill help options\n"
+			own += "\nOf the options of a fill (infill help options):"
+			column := 0
+			for _, found := range optionNames.FindAllStringSubmatch(options, -1) {
+				name := found[1]
+				if column == 0 || column+len(name) > 80 {
+					own += "\n "
+					column = 0
+				}
+				own += " " + name
+				column += 1 + len(name)
+			}
+			own += "\n"
 		}
 		return own
 	})

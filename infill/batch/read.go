@@ -311,7 +311,7 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 	}
 	body, err := f.unpack(file, to)
 	if err != nil {
-		return nil, err
+		return nil, &InputError{err}
 	}
 	s := NewReader(body, f.Form, column)
 	s.of = f
@@ -330,8 +330,8 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 	return s, nil
 }
 
-// An InputError is the error of an input that cannot be read at all: a file that is not
-// there, or a table whose columns have no names of their own.
+// An InputError is the error of an input that cannot be read to its end: a file that is
+// not there, or is damaged, or a table that is none.
 type InputError struct{ err error }
 
 var _ error = (*InputError)(nil)
@@ -435,7 +435,7 @@ func survey(f File, column string) (*surveyed, error) {
 		}
 	}
 	if err != io.EOF {
-		return nil, err
+		return nil, &InputError{err}
 	}
 	return &surveyed{records: s.number, columns: list, sum: shortSum(hash)}, nil
 }
@@ -465,6 +465,10 @@ func Records(f File, columns ...string) (list []Record, err error) {
 		return nil, err
 	}
 	defer s.body.Close()
+	if s.form == formText && len(columns) > 1 {
+		return nil, &InputError{fmt.Errorf("%s: a plain text has one text a line, and %d are wanted: save it as .tsv, "+
+			"with a line of their names above", f.Path, len(columns))}
+	}
 	for _, name := range columns[1:] {
 		err = s.has(name)
 		if err != nil {

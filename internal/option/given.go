@@ -103,17 +103,18 @@ func (s *Set) Read(fields []object.Field, keep func(key string) bool) (given []G
 			rest = append(rest, field)
 			continue
 		}
-		if keys[o.Name] != "" {
-			return nil, nil, &Error{field.Key, fmt.Sprintf("it is the same as %s: give one of them", keys[o.Name])}
-		}
-		keys[o.Name] = field.Key
 		g, ok, err := o.Read(field)
 		if err != nil {
 			return nil, nil, err
 		}
-		if ok {
-			given = append(given, g)
+		if !ok {
+			continue
 		}
+		if keys[o.Name] != "" {
+			return nil, nil, &Error{field.Key, fmt.Sprintf("it is the same as %s: give one of them", keys[o.Name])}
+		}
+		keys[o.Name] = field.Key
+		given = append(given, g)
 	}
 	return given, rest, nil
 }

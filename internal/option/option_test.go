@@ -119,6 +119,7 @@ func TestJSON(t *testing.T) {
 		`{"count": "3", "rate": "0.25", "on": 1, "text": 5}`:          {Count: 3, Rate: 0.25, On: true, Text: "5"},
 		`{"count": 3.0, "seed": 3e0, "half_of": "half", "size": 0.5}`: {Count: 3, Seed: 3, Size: 0.5},
 		`{"count": null, "rate": "", "seed": "18446744073709551615"}`: {Seed: 1<<64 - 1},
+		`{"kind": "", "kinds": "green"}`:                              {Kind: "green"},
 	} {
 		v, err := object.Read([]byte(text))
 		if err != nil {
@@ -132,10 +133,10 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"count": [3]}`:               `count: "[3]" is not a whole number from 1 to 9`,
-		`{"count": {"a": 3}}`:          `count: "{\"a\":3}" is not a whole number`,
-		`{"text": ["a"]}`:              `text: "[\"a\"]" is not a text`,
-		`{"kind": "red", "kinds": ""}`: `kinds: it is the same as kind: give one of them`,
+		`{"count": [3]}`:                    `count: "[3]" is not a whole number from 1 to 9`,
+		`{"count": {"a": 3}}`:               `count: "{\"a\":3}" is not a whole number`,
+		`{"text": ["a"]}`:                   `text: "[\"a\"]" is not a text`,
+		`{"kind": "red", "kinds": "green"}`: `kinds: it is the same as kind: give one of them`,
 	} {
 		v, err := object.Read([]byte(text))
 		if err != nil {

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"strings"
 
@@ -20,6 +20,10 @@ func IsFile(argument string, afterDash bool) (file bool, err error) {
 	if err == nil && !info.IsDir() {
 		return true, nil
 	}
+	there := "there is no file " + Quoted(argument)
+	if err == nil {
+		there = Quoted(argument) + " is a folder"
+	}
 	form, unknown := batch.FormOf(argument)
 	if unknown != nil {
 		return false, nil
@@ -29,8 +33,7 @@ func IsFile(argument string, afterDash bool) (file bool, err error) {
 	if sentence && form == "text" || strings.ContainsAny(argument, "\n") {
 		return false, nil
 	}
-	return false, &UsageError{fmt.Errorf("there is no file %s", Quoted(argument)),
-		"put -- before a text that looks like a path"}
+	return false, &UsageError{errors.New(there), "put -- before a text that looks like a path"}
 }
 
 // Quoted returns a path so that it can be pasted into a shell.
