@@ -209,6 +209,8 @@ func TestOpenDirRefuses(t *testing.T) {
 		{"other hidden size", configure("hidden_size", 32), "has shape [64 16], config.json asks for [64 32]"},
 		{"more layers than weights", configure("num_hidden_layers", 3),
 			"tensor bert.encoder.layer.2.attention.self.query.weight is missing"},
+		{"fewer layers than weights", configure("num_hidden_layers", 1),
+			"config.json has num_hidden_layers 1, and the weights have another layer (bert.encoder.layer.1."},
 		{"more positions than weights", configure("max_position_embeddings", 512),
 			"position_embeddings.weight has shape [24 16], config.json asks for [512 16]"},
 		{"tensor missing", without("bert.encoder.layer.1.output.dense.bias"),

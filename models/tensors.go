@@ -95,6 +95,16 @@ func (b *Bundle) checkWeights() error {
 				b.weights.Path, want.Name, t.DType)
 		}
 	}
+	more := b.Config
+	more.Layers++
+	further, _ := more.tensors()
+	for _, t := range further {
+		_, ok := b.Tensor(t.Name)
+		if ok && !slices.ContainsFunc(body, func(own Tensor) bool { return own.Name == t.Name }) {
+			return fmt.Errorf("%s: config.json has num_hidden_layers %d, and the weights have another layer (%s): one "+
+				"of them is of another model", b.weights.Path, b.Config.Layers, t.Name)
+		}
+	}
 	if b.int8 {
 		return b.checkInt8()
 	}
