@@ -3,6 +3,8 @@ package infill_test
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,23 +144,7 @@ func TestOwnTarget(t *testing.T) {
 		if strings.Contains(program[1], "/internal/") {
 			t.Error("a program imports what others cannot")
 		}
-		dir := t.TempDir()
-		for _, name := range []string{"go.mod", "go.sum"} {
-			content, err := os.ReadFile(filepath.Join(root, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if name == "go.mod" {
-				renamed := strings.Replace(string(content), "module infill", "module example.org/outside", 1)
-				content = fmt.Appendf(nil, "%s\nrequire infill v0.0.0\nreplace infill => %s\n", renamed, root)
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program[1]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		dir := outsideModule(t, root, program[1])
 		command := exec.Command("go", "run", ".")
 		command.Dir = dir
 		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
@@ -166,5 +152,132 @@ func TestOwnTarget(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), program[2]) {
 			t.Errorf("error %v, and no %q in\n%.500s", err, program[2], out)
 		}
+	}
+}
+
+// outsideModule makes a module of somebody else, whose requirements are here,
+// with one program, and returns its folder.
+func outsideModule(t *testing.T, root, program string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "go.mod" {
+			renamed := strings.Replace(string(content), "module infill", "module example.org/outside", 1)
+			content = fmt.Appendf(nil, "%s\nrequire infill v0.0.0\nreplace infill => %s\n", renamed, root)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// moved are the variables that the page about moving from 0.2 takes as known.
+const moved = `package main
+
+import (
+	"context"
+	"io/fs"
+	"math/rand/v2"
+
+	"infill/infill"
+	"infill/infill/batch"
+	"infill/lm"
+	"infill/models"
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+func main() {}
+
+var (
+	ctx      context.Context
+	f        *infill.Filler
+	r        infill.Request
+	p        *infill.Plan
+	m        *lm.MaskedLM
+	text     string
+	lists    infill.Lists
+	words    infill.Words
+	given    []infill.Given
+	err      error
+	ids      []int
+	slots    []int
+	tokens   []int
+	order    []int
+	logp     []float32
+	score    *infill.Score
+	files    fs.FS
+	template *tokenize.Template
+	progress lm.FetchProgress
+	spec     samplers.Spec
+	laws     []samplers.Law
+	streams  []*rand.Rand
+	room     func(rejected int) int
+	accepted *samplers.Acceptance
+	bundle   *models.Bundle
+	_        batch.Job
+)
+`
+
+// TestMovePage: what the page about moving from 0.2 says to write in Go builds
+// in a module of somebody else.
+func TestMovePage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to build a module with")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "move-from-0.2.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, table, found := strings.Cut(string(page), "\n## Go\n")
+	if !found {
+		t.Fatal("the page has no heading Go")
+	}
+	number := strings.Count(before, "\n") + 3 // of the line
+	var program strings.Builder
+	program.WriteString(moved)
+	pieces := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if strings.HasPrefix(line, "| ") && len(cells) != 2 {
+			t.Errorf("line %d of the page has %d cells, want 2", number, len(cells))
+		}
+		if len(cells) == 2 {
+			for _, code := range regexp.MustCompile("`(?:\\w+\\.)[^`]*`").FindAllString(cells[1], -1) {
+				code = strings.Trim(code, "`")
+				if expression, err := parser.ParseExpr(code); err == nil {
+					if _, calls := expression.(*ast.CallExpr); !calls {
+						code = "_ = " + code
+					}
+				}
+				fmt.Fprintf(&program, "\n//line move-from-0.2.md:%d\nfunc _() { %s }\n", number, code)
+				pieces++
+			}
+		}
+		number++
+	}
+	if pieces < 30 {
+		t.Errorf("the page has %d pieces of Go, want 30 or more", pieces)
+	}
+	command := exec.Command("go", "build", "-gcflags=-e", "-o", os.DevNull, ".")
+	command.Dir = outsideModule(t, root, program.String())
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -113,26 +113,21 @@ class Infill:
     ) -> Any:
         """Fill the templates of a file or of a table, as `infill run` does.
 
-        From a path to a path it is that command, with its resume, rejects, signature and
-        bytes; it returns the path of the output. From a table of pandas or polars it returns
-        a table: a row for each fill, and the columns of the table behind. A row that cannot
-        be filled stays there, with a column error. A path that ends in .parquet is read and
-        written as a table of pandas. Options are those of the command, with underscores:
-        column, columns, keep, overwrite, top, slot, ban, sampler, ...
+        The input is a path, or a table of pandas or polars. A path to CSV, TSV, JSON lines or
+        text is the command's output, with its resume, overwrite, rejects, signature and bytes.
+        Without an output, a table comes back, of the same kind: a row for each fill, and the
+        columns of the table behind. Parquet is read as a table of pandas, and written under the
+        rules of other outputs: it refuses what is there, and takes resume and overwrite.
+
+        A row that cannot be filled stays in a table and in Parquet, with its text, and a column
+        error says why. Other outputs leave it out, and OUTPUT.rejects.jsonl says why.
+
+        run returns the path of the output, or the table. Options are those of the command, with
+        underscores: column, columns, keep, overwrite, top, slot, ban, sampler, ...
         """
-        command = [self._command, "run", *self._flags, *_runs.flags({"resume": resume, **options})]
         shown = sys.stderr.isatty() if progress is None else progress
-        paths = [str(p) for p in (input, output) if isinstance(p, (str, os.PathLike))]
-        if len(paths) == 2 and not any(p.endswith(".parquet") for p in paths):
-            warned = _runs.run(command, paths[0], paths[1], shown)
-            made = output
-        else:
-            if resume:
-                raise InfillError("resume: it is for runs from a path to a path")
-            columns = options.pop("columns", None)
-            command = [self._command, "run", *self._flags, *_runs.flags(options)]
-            made, warned = _runs.of_table(command, _runs.table_of(input), str(options.get("column", "template")), columns)
-            made = _runs.written(made, output)
+        program = [self._command, "run", *self._flags]
+        made, warned = _runs.any_run(program, input, output, shown, {"resume": resume, **options})
         for warning in warned:
             _warn(warning)
         return made

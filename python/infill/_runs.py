@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,111 +61,205 @@ def run(command: Sequence[str], source: str, target: str, shown: bool) -> list[s
     return [line.removeprefix("infill: warning: ") for line in lines if line.startswith("infill: warning: ")]
 
 
-def of_table(command: Sequence[str], table: Any, key: str, columns: Any) -> tuple[Any, list[str]]:
-    """Fill the templates of a table of pandas or polars, and return a table of the same kind.
+def any_run(program: Sequence[str], source: Any, output: Any, shown: bool, options: dict[str, Any]) -> tuple[Any, list[str]]:
+    """Fill a file or a table. Return the path of the output, or a table, and warnings.
 
-    It has a row for each fill, with the columns of the result before those of the table. A row
-    that could not be filled stays, with a column error.
+    Whatever the ends are, the command runs from a path to a path. A table is written for it as
+    JSON lines, and the rows of its CSV become a table again. If the output is Parquet, that CSV
+    has the output's name until it is converted: so the command decides as for other outputs
+    what it may replace, and goes on with what is done.
     """
-    kind = type(table).__module__.partition(".")[0]
-    if kind not in ("pandas", "polars"):
-        raise InfillError(f"{type(table).__name__} is no path, nor a table of pandas or polars")
-    if key not in map(str, table.columns):
-        raise InfillError(f"the table has no column {key!r}: its columns are {', '.join(map(repr, table.columns))}")
-    records = table.to_dict("records") if kind == "pandas" else table.to_dicts()
+    file_in, file_out = _is_path(source), _is_path(output)
+    table_in, table_out = not file_in or _is_parquet(source), not file_out or _is_parquet(output)
+    if not file_out and output is not None:
+        raise InfillError(f"{output!r:.80} is no path: name the file of the output, or none for a table")
+    for name, table in (("from", table_in), ("to", table_out)):
+        if table and options.get(name) is not None:
+            raise InfillError(f"{name}: a table or Parquet has no other form")
+    for name in ("resume", "overwrite", "shard"):
+        if not file_out and options.get(name):
+            raise InfillError(f"{name}: it is for a run into a file: name the output")
+    if not table_in and table_out:
+        raise InfillError(f"{source}: {'a table' if output is None else 'Parquet'} is made of a table: give {_reader(os.fspath(source))}")
+    if not table_in:
+        return output, run([*program, *flags(options)], os.fspath(source), os.fspath(output), shown)
+    if file_in and file_out and os.path.exists(output) and os.path.samefile(source, output):
+        raise InfillError(f"{output} would be replaced, and is the input: choose another output")
+    table, key, columns = _table(source), str(options.get("column", "template")), None
+    names = list(map(str, table.columns))
+    if key not in names:
+        raise InfillError(f"the table has no column {key!r}: its columns are {', '.join(map(repr, names))}")
+    if table_out:
+        if _ROW in names:
+            raise InfillError(f"the table has a column {_ROW!r}, a name that the run needs: give the column another")
+        columns = options.pop("columns", None)
+        columns = [columns] if isinstance(columns, str) else columns if columns is None else list(columns)
+        options["to"] = "csv"
     with tempfile.TemporaryDirectory() as folder:
-        source, target = os.path.join(folder, "table.jsonl"), os.path.join(folder, "fills.csv")
-        with open(source, "w", encoding="utf-8") as file:
-            for i, record in enumerate(records):
-                line = {str(name): _plain(value) for name, value in record.items()}
-                file.write(json.dumps({**line, _ROW: i}, ensure_ascii=False) + "\n")
-        warned = run(command, source, target, False)
-        failed = {}
-        if os.path.exists(target + ".rejects.jsonl"):
-            with open(target + ".rejects.jsonl", encoding="utf-8") as file:
-                failed = {line["line"] - 1: line["error"] for line in map(json.loads, file)}
-        if failed:
-            warned = [w for w in warned if ".rejects.jsonl" not in w] + [f"rows that could not be filled: {len(failed)}; the column error says why"]
-        made = (_pandas if kind == "pandas" else _polars)(table, key, target, failed)
-    if columns is not None:
-        wanted = [columns] if isinstance(columns, str) else list(columns)
-        missing = [name for name in wanted if name not in made.columns]
-        if missing:
-            raise InfillError(f"columns: the result has no column {missing[0]!r}: its columns are {', '.join(map(repr, made.columns))}")
-        made = made[wanted]
-    return made, warned
+        path = os.path.join(folder, "table.jsonl")
+        target = os.path.realpath(output) if file_out else os.path.join(folder, "fills.csv")
+        _write(table, path, table_out)
+        warned = run([*program, *flags(options)], path, target, shown and file_out)
+        if not table_out or not os.path.exists(target):  # a part of a run has no output
+            return output, warned
+        failed = _failed(target)
+        if file_out and _is_made(target):
+            if _receipt(target).get("columns") != columns:
+                raise InfillError(f"{output} is there already, with other columns: --overwrite makes it again")
+            return output, _told(warned, failed)
+        told = bool(failed) or "error" in names or "error" in (columns or ())
+        made = (_of_pandas if _is_pandas(table) else _of_polars)(table, key, target, failed, told)
+        if columns is not None:
+            missing = [name for name in columns if name not in made.columns]
+            if missing:
+                again = "; with resume=True and other columns the run goes on" if file_out else ""
+                raise InfillError(f"columns: the result has no column {missing[0]!r}: its columns are {', '.join(map(repr, made.columns))}{again}")
+            made = made[columns + ["error"] * (bool(failed) and "error" not in columns)]  # no row without its reason
+        if not file_out:
+            return made, _told(warned, failed)
+        _convert(made, target, columns)
+        return output, _told(warned, failed)
 
 
-def table_of(source: Any) -> Any:
-    """Return a table, which may be that of a path."""
-    if not isinstance(source, (str, os.PathLike)):
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def _is_parquet(value: Any) -> bool:
+    return _is_path(value) and os.fspath(value).lower().endswith(".parquet")
+
+
+def _is_pandas(table: Any) -> bool:
+    """Whether a table is that of pandas, or else of polars."""
+    kind = type(table).__module__.partition(".")[0]
+    if kind not in ("pandas", "polars") or not hasattr(table, "columns"):
+        raise InfillError(f"{type(table).__name__} is no path, nor a table of pandas or polars")
+    return kind == "pandas"
+
+
+def _table(source: Any) -> Any:
+    """Return the table that was given, or that of a Parquet file."""
+    if not _is_path(source):
+        _is_pandas(source)
         return source
     import pandas  # type: ignore[import-untyped,unused-ignore]
 
-    path = os.fspath(source)
-    if path.endswith(".parquet"):
-        return pandas.read_parquet(path)
-    raise InfillError(f"{path}: name the output, too, or give a table: pandas.read_csv({path!r})")
+    return pandas.read_parquet(source)
 
 
-def written(table: Any, output: Any) -> Any:
-    """Write a table to the output, if there is one, and return what the caller gets."""
-    if output is None:
-        return table
-    path = os.fspath(output)
-    if path.endswith(".parquet"):
-        write = "to_parquet" if hasattr(table, "to_parquet") else "write_parquet"
-    elif path.endswith(".csv"):
-        write = "to_csv" if hasattr(table, "to_csv") else "write_csv"
-    else:
-        raise InfillError(f"{path}: a table is written to .parquet or .csv; from a path to a path, any form will do")
-    getattr(table, write)(path, **({"index": False} if write.startswith("to_") else {}))
-    return output
+def _reader(path: str) -> str:
+    """Return the line of Python that reads a file as a table."""
+    name = path.lower().removesuffix(".gz").removesuffix(".zst")
+    for ending, call in (("csv", "read_csv({!r})"), ("tsv", "read_csv({!r}, sep='\\t')"), ("jsonl", "read_json({!r}, lines=True)")):
+        if name.endswith("." + ending):
+            return "pandas." + call.format(path)
+    return "pandas.DataFrame({'template': open(%r)})" % path if name.endswith(".txt") else "one of pandas or polars"
+
+
+def _write(table: Any, path: str, numbered: bool) -> None:
+    """Write a table as JSON lines, if wanted with a column of their numbers."""
+    records = table.to_dict("records") if _is_pandas(table) else table.to_dicts()
+    with open(path, "w", encoding="utf-8") as file:
+        for i, record in enumerate(records):
+            line = {str(name): _plain(value) for name, value in record.items()} | ({_ROW: i} if numbered else {})
+            file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+
+
+def _failed(target: str) -> dict[int, str]:
+    """Return the errors of rows by their numbers."""
+    if not os.path.exists(target + ".rejects.jsonl"):
+        return {}
+    with open(target + ".rejects.jsonl", encoding="utf-8") as file:
+        return {line["line"] - 1: line["error"] for line in map(json.loads, file)}
+
+
+def _told(warned: list[str], failed: Mapping[int, str]) -> list[str]:
+    """Return warnings that name the column of errors instead of the file of rejects."""
+    text = f"rows that could not be filled: {len(failed)}; the column error says why"
+    return [text if failed and ".rejects.jsonl" in w else w for w in warned]
+
+
+def _is_made(target: str) -> bool:
+    """Whether the output is Parquet already, and no longer the command's CSV."""
+    with open(target, "rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _receipt(target: str) -> dict[str, Any]:
+    with open(target + ".run.json", encoding="utf-8") as file:
+        return dict(json.load(file))
+
+
+def _convert(made: Any, target: str, columns: Any) -> None:
+    """Replace the command's CSV at target by Parquet, in one step."""
+    receipt = json.dumps({**_receipt(target), "columns": columns}, indent=2, ensure_ascii=False)
+    part = f"{target}.{os.getpid()}.part"
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(receipt + "\n")
+        os.replace(part, target + ".run.json")
+        made.to_parquet(part, index=False) if _is_pandas(made) else made.write_parquet(part)
+        shutil.copymode(target, part)
+        os.replace(part, target)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
 
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it; what is missing is null."""
-    if hasattr(value, "item"):
-        value = value.item()
-    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+    if hasattr(value, "tolist"):  # of numpy: a number, or the list of a cell
+        value = value.tolist()
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
     return value if isinstance(value, (str, int, float, bool, list, dict)) else str(value)
 
 
-def _pandas(table: Any, key: str, target: str, failed: Mapping[int, str]) -> Any:
+def _texts(target: str) -> list[str]:
+    """Return the columns of the result that are texts, also where they look like numbers."""
+    with open(target, newline="", encoding="utf-8") as file:
+        return [name for name in next(csv.reader(file), []) if name == "text" or name.startswith("blank_")]
+
+
+def _of_pandas(table: Any, key: str, target: str, failed: Mapping[int, str], told: bool) -> Any:
     import pandas  # type: ignore[import-untyped,unused-ignore]
 
-    fills = pandas.read_csv(target, keep_default_na=False, na_values=[""])
+    words: Any = dict.fromkeys(_texts(target), str)
+    fills = pandas.read_csv(target, keep_default_na=False, na_values=[""], dtype=words)
     whole = fills.select_dtypes("int64").columns
     fills[whole] = fills[whole].astype("Int64")  # which has a place for what is missing
-    wrong = pandas.DataFrame({_ROW: list(failed), "error": list(failed.values())})
-    found = pandas.concat([fills, wrong], ignore_index=True).sort_values(_ROW, kind="stable")
-    own, named = _columns(list(fills.columns), list(table.columns), key)
-    beside = table.iloc[found[_ROW].astype(int)].reset_index(drop=True)
-    found = found.reset_index(drop=True)
+    found = pandas.concat([fills, pandas.DataFrame({_ROW: list(failed)})], ignore_index=True) if failed else fills
+    found = found.sort_values(_ROW, kind="stable").reset_index(drop=True)
+    own, named = _columns(list(fills.columns), list(table.columns), key, told)
+    rows = found[_ROW].astype(int)
+    beside = table.iloc[rows].reset_index(drop=True)
     made = {name: beside[key] if name == key else found[name] for name in own}
-    made.update({"error": found["error"]} if failed else {})
+    made.update({"error": rows.map(failed).astype("string")} if told else {})
     return pandas.DataFrame({**made, **{name: beside[of] for of, name in named.items()}})
 
 
-def _polars(table: Any, key: str, target: str, failed: Mapping[int, str]) -> Any:
+def _of_polars(table: Any, key: str, target: str, failed: Mapping[int, str], told: bool) -> Any:
     import polars
 
-    fills = polars.read_csv(target, infer_schema_length=None)
-    wrong = polars.DataFrame({_ROW: list(failed), "error": list(failed.values())}, schema={_ROW: polars.Int64, "error": polars.String})
-    found = polars.concat([fills, wrong], how="diagonal_relaxed").sort(_ROW, maintain_order=True)
-    own, named = _columns(fills.columns, table.columns, key)
-    beside = table[found[_ROW].to_list()]
+    fills = polars.read_csv(target, infer_schema_length=None, schema_overrides=dict.fromkeys(_texts(target), polars.String))
+    fills = fills.with_columns(polars.col(_ROW).cast(polars.Int64))  # of a table without rows it is text
+    wrong = polars.DataFrame({_ROW: list(failed)}, schema={_ROW: polars.Int64})
+    found = polars.concat([fills, wrong], how="diagonal").sort(_ROW, maintain_order=True)
+    own, named = _columns(fills.columns, table.columns, key, told)
+    rows = found[_ROW].to_list()
+    beside = table[rows]
     made = {name: beside[key] if name == key else found[name] for name in own}
-    made.update({"error": found["error"]} if failed else {})
+    made.update({"error": polars.Series([failed.get(row) for row in rows], dtype=polars.String)} if told else {})
     return polars.DataFrame({**made, **{name: beside[of] for of, name in named.items()}})
 
 
-def _columns(head: Sequence[str], names: Sequence[Any], key: str) -> tuple[Sequence[str], dict[Any, str]]:
+def _columns(head: Sequence[str], names: Sequence[Any], key: str, told: bool) -> tuple[Sequence[str], dict[Any, str]]:
     """Return the columns of the result, and the name there of each other column of the table.
 
-    The command writes those of the table last, in their order.
+    The command writes those of the table last, in their order. A column error of the table
+    makes room for that of the result, as the command's columns do.
     """
     others = [name for name in names if str(name) != key]
     last = len(head) - len(others) - 1
-    return head[:last], dict(zip(others, head[last:]))
+    named = dict(zip(others, head[last:]))
+    return head[:last], {of: "input_error" if told and name == "error" else name for of, name in named.items()}

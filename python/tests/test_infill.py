@@ -752,8 +752,10 @@ def test_run_of_paths(m, tmp_path):
         m.run(source, target, top=1)
     with pytest.warns(UserWarning):
         m.run(source, target, top=1, columns=["text", "label"], slot={1: ["seen", "left, behind"]}, resume=True)
-    with pytest.raises(InfillError, match="name the output"):
-        m.run(source)
+    for of, reader in (("in.csv", "read_csv"), ("in.tsv.gz", r"read_csv.*sep='.t'"), ("in.jsonl", "read_json.*lines=True"), ("in.txt", "DataFrame")):
+        for output in (None, tmp_path / "out.parquet"):
+            with pytest.raises(InfillError, match=f"{of}: (a table|Parquet) is made of a table: give pandas.{reader}"):
+                m.run(tmp_path / of, output)
     with pytest.raises(InfillError, match='--top: "x" is not'):
         m.run(source, tmp_path / "never.csv", top="x")
 
@@ -777,8 +779,90 @@ def test_run_of_tables(m, kind, tmp_path):
     assert abs(records[4]["probability"] - want[1].probability) < 1e-12
     with pytest.raises(InfillError, match="is no path, nor a table"):
         m.run([1])
-    if kind == "pandas":
-        pytest.importorskip("pyarrow")
-        table.iloc[[0]].to_parquet(tmp_path / "in.parquet")
-        m.run(tmp_path / "in.parquet", tmp_path / "out.parquet", top=1)
-        assert library.read_parquet(tmp_path / "out.parquet").text[0] == m.fill("he had [MASK] me", top=1)[0].text
+    with pytest.raises(InfillError, match="is no path: name the file"):
+        m.run(table, [1])
+    for name in ("resume", "overwrite"):
+        with pytest.raises(InfillError, match=f"{name}: it is for a run into a file"):
+            m.run(table, **{name: True})
+    with pytest.warns(UserWarning, match="the column error says why"):
+        few = m.run(table, top=1, columns=["label", "blank_1"])
+    assert list(few.columns) == ["label", "blank_1", "error"] and "no blank" in few["error"][1]
+    for rows in (slice(1, 2), slice(0, 1)):  # all wrong, and all right
+        part = table[rows] if kind == "polars" else table.iloc[rows]
+        with pytest.warns(UserWarning) if rows.start else warnings.catch_warnings():
+            few = m.run(part, top=1, columns=["error", "text"])
+        (record,) = few.to_dict("records") if kind == "pandas" else few.to_dicts()
+        assert list(record) == ["error", "text"] and isinstance(record["error" if rows.start else "text"], str)
+        assert not isinstance(record["text" if rows.start else "error"], str)
+    number = library.DataFrame({"template": ["it is [MASK] past"], "error": ["mine"]})
+    made = m.run(number, top=1, slot={1: ["7", "8"]})
+    assert made["blank_1"][0] in ("7", "8") and made["input_error"][0] == "mine" and "mine" not in map(str, made["error"])
+    target = tmp_path / "out.jsonl"
+    with pytest.warns(UserWarning, match="out.jsonl.rejects.jsonl"):
+        assert m.run(table, target, top=2, columns=["label", "fills"]) == target
+    lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+    assert [line["label"] for line in lines] == [1, 3] and lines[1]["fills"][0]["text"] == want[0].text
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_run_to_parquet(m, kind, tmp_path):
+    library = pytest.importorskip(kind)
+    pytest.importorskip("pyarrow")
+    table = library.DataFrame({"template": ["he had [MASK] me", "no blank"], "id": [7, 8], "words": [["a", "b"], []]})
+    source, target = (tmp_path / name for name in ("in.parquet", "out.parquet"))
+    table.to_parquet(source) if kind == "pandas" else table.write_parquet(source)
+    for given in (source, table):
+        with pytest.warns(UserWarning, match="the column error says why"):
+            assert m.run(given, target, top=1, overwrite=given is table) == target
+        made = library.read_parquet(target)
+        assert made["text"][0] == m.fill("he had [MASK] me", top=1)[0].text and "no blank" in made["error"][1]
+        assert list(made["id"]) == [7, 8] and list(made["words"][0]) == ["a", "b"]
+        bits = target.read_bytes()
+        with pytest.raises(InfillError, match="out.parquet is there already"):
+            m.run(given, target, top=1)
+        with pytest.warns(UserWarning, match="the column error says why"):
+            m.run(given, target, top=1, resume=True)
+        with pytest.raises(InfillError, match="top: 1 there, 2 now"):
+            m.run(given, target, top=2, resume=True)
+        with pytest.raises(InfillError, match="with other columns"):
+            m.run(given, target, top=1, columns=["text"], resume=True)
+        assert target.read_bytes() == bits
+    with pytest.raises(InfillError, match="would be replaced, and is the input"):
+        m.run(source, source, overwrite=True)
+    with pytest.raises(InfillError, match="to: a table or Parquet"):
+        m.run(source, target, overwrite=True, to="csv")
+    with pytest.raises(InfillError, match="no column 'never'.*resume=True"), warnings.catch_warnings(action="ignore"):
+        m.run(table, target, top=1, columns=["never"], overwrite=True)
+    with pytest.warns(UserWarning, match="the column error says why"):
+        m.run(table, target, top=1, columns=["id"], resume=True)
+    assert list(library.read_parquet(target).columns) == ["id", "error"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "in.parquet", "out.parquet", "out.parquet.rejects.jsonl", "out.parquet.run.json"]
+    user = tmp_path / "user.parquet"
+    shutil.copy(source, user)
+    for resume in (False, True):
+        with pytest.raises(InfillError, match="user.parquet is there already"):
+            m.run(source, user, resume=resume)
+    assert user.read_bytes() == source.read_bytes()
+
+
+def test_resume_to_parquet(m, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    table = pandas.DataFrame({"template": [f"the {n} [MASK] [MASK] were late" for n in range(60)]})
+    table.to_parquet(tmp_path / "in.parquet")
+    target = tmp_path / "out.parquet"
+    code = f"import infill; infill.Infill().run({str(tmp_path / 'in.parquet')!r}, {str(target)!r}, top=1, jobs=1)"
+    part = tmp_path / "out.parquet.parts" / "00001-of-00001.jsonl"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as running:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not (part.exists() and part.read_bytes().count(b"\n") > 3):
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+    assert part.exists() and not target.exists()
+    began = part.read_bytes()
+    with pytest.raises(InfillError, match="--resume"):
+        m.run(tmp_path / "in.parquet", target, top=1, jobs=1)
+    m.run(tmp_path / "in.parquet", target, top=1, jobs=1, resume=True)
+    assert began.count(b"\n") > 3 and not part.exists()
+    assert pandas.read_parquet(target).equals(m.run(table, top=1))
