@@ -127,7 +127,7 @@ class Infill:
         """
         shown = sys.stderr.isatty() if progress is None else progress
         program = [self._command, "run", *self._flags]
-        made, warned = _runs.any_run(program, input, output, shown, {"resume": resume, **options})
+        made, warned = _runs.of_any(program, input, output, shown, {"resume": resume, **options})
         for warning in warned:
             _warn(warning)
         return made

@@ -61,7 +61,7 @@ def run(command: Sequence[str], source: str, target: str, shown: bool) -> list[s
     return [line.removeprefix("infill: warning: ") for line in lines if line.startswith("infill: warning: ")]
 
 
-def any_run(program: Sequence[str], source: Any, output: Any, shown: bool, options: dict[str, Any]) -> tuple[Any, list[str]]:
+def of_any(program: Sequence[str], source: Any, output: Any, shown: bool, options: dict[str, Any]) -> tuple[Any, list[str]]:
     """Fill a file or a table. Return the path of the output, or a table, and warnings.
 
     Whatever the ends are, the command runs from a path to a path. A table is written for it as
@@ -69,56 +69,72 @@ def any_run(program: Sequence[str], source: Any, output: Any, shown: bool, optio
     has the output's name until it is converted: so the command decides as for other outputs
     what it may replace, and goes on with what is done.
     """
-    file_in, file_out = _is_path(source), _is_path(output)
-    table_in, table_out = not file_in or _is_parquet(source), not file_out or _is_parquet(output)
-    if not file_out and output is not None:
+    _check(source, output, options)
+    if _is_path(source) and not _is_parquet(source):
+        return output, run([*program, *flags(options)], os.fspath(source), os.fspath(output), shown)
+    table = _table(source)
+    _check_columns(table, options)
+    with tempfile.TemporaryDirectory() as folder:
+        if _is_path(output) and not _is_parquet(output):
+            path = _write(table, folder, False)
+            return output, run([*program, *flags(options)], path, os.fspath(output), shown)
+        path = _write(table, folder, True)
+        wanted = options.pop("columns", None)
+        wanted = [wanted] if isinstance(wanted, str) else wanted if wanted is None else list(wanted)
+        target = os.path.join(folder, "fills.csv") if output is None else os.path.realpath(output)
+        warned = run([*program, *flags({**options, "to": "csv"})], path, target, shown and output is not None)
+        if not os.path.exists(target):  # a part of a run has no output
+            return output, warned
+        failed = _failed(target)
+        warned = _told(warned, failed)
+        if output is None:
+            return _read(table, options, target, failed, wanted, ""), warned
+        if not _is_made(target):
+            again = "; name others, with resume=True"
+            _convert(_read(table, options, target, failed, wanted, again), target, wanted)
+        elif _receipt(target).get("columns") != wanted:
+            raise InfillError(f"{output} is there already, with other columns: --overwrite makes it again")
+        return output, warned
+
+
+def _check(source: Any, output: Any, options: Mapping[str, Any]) -> None:
+    """Refuse ends of a run that do not go together, and options that they do not have."""
+    if output is not None and not _is_path(output):
         raise InfillError(f"{output!r:.80} is no path: name the file of the output, or none for a table")
-    for name, table in (("from", table_in), ("to", table_out)):
+    table_out = output is None or _is_parquet(output)
+    for name, table in (("from", not _is_path(source) or _is_parquet(source)), ("to", table_out)):
         if table and options.get(name) is not None:
             raise InfillError(f"{name}: a table or Parquet has no other form")
     for name in ("resume", "overwrite", "shard"):
-        if not file_out and options.get(name):
+        if output is None and options.get(name):
             raise InfillError(f"{name}: it is for a run into a file: name the output")
-    if not table_in and table_out:
-        raise InfillError(f"{source}: {'a table' if output is None else 'Parquet'} is made of a table: give {_reader(os.fspath(source))}")
-    if not table_in:
-        return output, run([*program, *flags(options)], os.fspath(source), os.fspath(output), shown)
-    if file_in and file_out and os.path.exists(output) and os.path.samefile(source, output):
+    if not _is_path(source):
+        _is_pandas(source)
+    elif table_out and not _is_parquet(source):
+        end = "a table" if output is None else "Parquet"
+        raise InfillError(f"{source}: {end} is made of a table: give {_reader(os.fspath(source))}")
+    elif output is not None and os.path.exists(output) and os.path.samefile(source, output):
         raise InfillError(f"{output} would be replaced, and is the input: choose another output")
-    table, key, columns = _table(source), str(options.get("column", "template")), None
-    names = list(map(str, table.columns))
+
+
+def _check_columns(table: Any, options: Mapping[str, Any]) -> None:
+    names, key = list(map(str, table.columns)), options.get("column", "template")
     if key not in names:
         raise InfillError(f"the table has no column {key!r}: its columns are {', '.join(map(repr, names))}")
-    if table_out:
-        if _ROW in names:
-            raise InfillError(f"the table has a column {_ROW!r}, a name that the run needs: give the column another")
-        columns = options.pop("columns", None)
-        columns = [columns] if isinstance(columns, str) else columns if columns is None else list(columns)
-        options["to"] = "csv"
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "table.jsonl")
-        target = os.path.realpath(output) if file_out else os.path.join(folder, "fills.csv")
-        _write(table, path, table_out)
-        warned = run([*program, *flags(options)], path, target, shown and file_out)
-        if not table_out or not os.path.exists(target):  # a part of a run has no output
-            return output, warned
-        failed = _failed(target)
-        if file_out and _is_made(target):
-            if _receipt(target).get("columns") != columns:
-                raise InfillError(f"{output} is there already, with other columns: --overwrite makes it again")
-            return output, _told(warned, failed)
-        told = bool(failed) or "error" in names or "error" in (columns or ())
-        made = (_of_pandas if _is_pandas(table) else _of_polars)(table, key, target, failed, told)
-        if columns is not None:
-            missing = [name for name in columns if name not in made.columns]
-            if missing:
-                again = "; with resume=True and other columns the run goes on" if file_out else ""
-                raise InfillError(f"columns: the result has no column {missing[0]!r}: its columns are {', '.join(map(repr, made.columns))}{again}")
-            made = made[columns + ["error"] * (bool(failed) and "error" not in columns)]  # no row without its reason
-        if not file_out:
-            return made, _told(warned, failed)
-        _convert(made, target, columns)
-        return output, _told(warned, failed)
+    if _ROW in names:
+        raise InfillError(f"the table has a column {_ROW!r}, a name that the run needs: give the column another")
+
+
+def _read(table: Any, options: Mapping[str, Any], target: str, failed: Mapping[int, str], wanted: Any, again: str) -> Any:
+    """Return the command's CSV, and the rows that failed, as a table with the columns that are wanted."""
+    told = bool(failed) or "error" in map(str, table.columns) or "error" in (wanted or ())
+    made = (_of_pandas if _is_pandas(table) else _of_polars)(table, options.get("column", "template"), target, failed, told)
+    if wanted is None:
+        return made
+    for name in wanted:
+        if name not in made.columns:
+            raise InfillError(f"columns: the result has no column {name!r}: its columns are {', '.join(map(repr, made.columns))}{again}")
+    return made[wanted + ["error"] * (bool(failed) and "error" not in wanted)]  # no row that failed without its reason
 
 
 def _is_path(value: Any) -> bool:
@@ -140,7 +156,6 @@ def _is_pandas(table: Any) -> bool:
 def _table(source: Any) -> Any:
     """Return the table that was given, or that of a Parquet file."""
     if not _is_path(source):
-        _is_pandas(source)
         return source
     import pandas  # type: ignore[import-untyped,unused-ignore]
 
@@ -156,13 +171,20 @@ def _reader(path: str) -> str:
     return "pandas.DataFrame({'template': open(%r)})" % path if name.endswith(".txt") else "one of pandas or polars"
 
 
-def _write(table: Any, path: str, numbered: bool) -> None:
-    """Write a table as JSON lines, if wanted with a column of their numbers."""
+def _write(table: Any, folder: str, numbered: bool) -> str:
+    """Write a table as JSON lines, if wanted with a column of their numbers, and return the path.
+
+    A table without rows is a head line of CSV: JSON lines would have no columns.
+    """
     records = table.to_dict("records") if _is_pandas(table) else table.to_dicts()
-    with open(path, "w", encoding="utf-8") as file:
+    path = os.path.join(folder, "table.jsonl" if records else "table.csv")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        if not records:
+            csv.writer(file).writerow([*map(str, table.columns)] + [_ROW] * numbered)
         for i, record in enumerate(records):
             line = {str(name): _plain(value) for name, value in record.items()} | ({_ROW: i} if numbered else {})
             file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+    return path
 
 
 def _failed(target: str) -> dict[int, str]:

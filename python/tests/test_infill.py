@@ -794,6 +794,8 @@ def test_run_of_tables(m, kind, tmp_path):
         (record,) = few.to_dict("records") if kind == "pandas" else few.to_dicts()
         assert list(record) == ["error", "text"] and isinstance(record["error" if rows.start else "text"], str)
         assert not isinstance(record["text" if rows.start else "error"], str)
+    none = m.run(table[:0] if kind == "polars" else table.iloc[:0], top=1)
+    assert len(none) == 0 and {"text", "template", "label", "input_rank"} <= set(none.columns)
     number = library.DataFrame({"template": ["it is [MASK] past"], "error": ["mine"]})
     made = m.run(number, top=1, slot={1: ["7", "8"]})
     assert made["blank_1"][0] in ("7", "8") and made["input_error"][0] == "mine" and "mine" not in map(str, made["error"])
