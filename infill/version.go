@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"reflect"
 	"runtime/debug"
 	"strings"
@@ -13,18 +14,26 @@ const Number = "0.3.0"
 // release is the version and commit of a build by cmd/release; "" in other builds.
 var release string
 
-// Version returns the version of this module in the running program. In a build
-// that is no release, it is Number with "-dev" and, if the build records it, the
-// commit.
+// Version returns the version of this module in the running program: Number in a
+// release, and in a build of the commit that is tagged with it. In another build it is
+// Number with "-dev" and, if the build records it, the commit.
 func Version() string {
-	if release != "" {
-		return release
-	}
-	version := Number + "-dev"
 	build, known := debug.ReadBuildInfo()
+	if release != "" || !known {
+		return cmp.Or(release, Number+"-dev")
+	}
+	return versionOf(build)
+}
+
+// versionOf returns the version of a build that is no release of cmd/release.
+func versionOf(build *debug.BuildInfo) string {
+	version := Number + "-dev"
 	own := strings.TrimSuffix(reflect.TypeFor[Filler]().PkgPath(), "/infill") // path of this module
-	if !known || build.Main.Path != own {
+	if build.Main.Path != own {
 		return version // a commit would be that of the module that uses this one
+	}
+	if build.Main.Version == "v"+Number {
+		return Number
 	}
 	settings := map[string]string{}
 	for _, s := range build.Settings {
