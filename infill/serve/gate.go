@@ -32,9 +32,10 @@ func newGate(l Limits) *gate {
 // none is the leave of a request that has not entered.
 func none() {}
 
-// enter waits until that many bytes are free, and takes them. The caller calls
-// leave once, when its work is done; after an error leave does nothing.
-func (g *gate) enter(ctx context.Context, bytes float64) (leave func(), err error) {
+// enter waits until that many bytes are free, for as long as patience lasts, and takes
+// them. The caller calls leave once, when its work is done; after an error leave does
+// nothing.
+func (g *gate) enter(ctx context.Context, bytes float64, patience time.Duration) (leave func(), err error) {
 	err = g.fits(bytes)
 	if err != nil {
 		return none, err
@@ -45,7 +46,7 @@ func (g *gate) enter(ctx context.Context, bytes float64) (leave func(), err erro
 		if g.waiting.Add(1) > int64(g.limits.Queue) {
 			return none, busy("as many requests wait as this server allows")
 		}
-		waiting, cancel := context.WithTimeout(ctx, g.limits.Wait)
+		waiting, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if g.memory.Acquire(waiting, need) != nil {
 			if ctx.Err() != nil {
@@ -143,14 +144,14 @@ func (s *Server) longer(e effort) float64 {
 }
 
 // turn waits until all that runs with a turn, and this request, can likely end in time.
-func (s *Server) turn(ctx context.Context, e effort) (leave func(), err error) {
+func (s *Server) turn(ctx context.Context, e effort, patience time.Duration) (leave func(), err error) {
 	for _, f := range e.models {
 		err = f.Measure(ctx)
 		if err != nil {
 			return none, err
 		}
 	}
-	leave, err = s.turns.enter(ctx, s.likely(e))
+	leave, err = s.turns.enter(ctx, s.likely(e), patience)
 	if err != nil {
 		return none, s.retry(e, err)
 	}

@@ -16,14 +16,14 @@ func TestGateInTurn(t *testing.T) {
 		limits.Requests, limits.Memory, limits.Queue = 8, 1600, 1
 		g := newGate(limits) // 200 bytes a place
 		enter := func(bytes float64) func() {
-			leave, err := g.enter(t.Context(), bytes)
+			leave, err := g.enter(t.Context(), bytes, limits.Wait)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return leave
 		}
 		var refused *Problem
-		if _, err := g.enter(t.Context(), 1601); !errors.As(err, &refused) || refused.status != 422 ||
+		if _, err := g.enter(t.Context(), 1601, limits.Wait); !errors.As(err, &refused) || refused.status != 422 ||
 			!strings.Contains(err.Error(), "this server has 0.0016: ask for less") {
 			t.Errorf("more than there is: %v", err)
 		}
@@ -34,7 +34,7 @@ func TestGateInTurn(t *testing.T) {
 		if g.waiting.Load() != 1 {
 			t.Error("600 bytes beside 1100 at work: it does not wait")
 		}
-		if _, err := g.enter(t.Context(), 600); !errors.As(err, &refused) || refused.status != 429 {
+		if _, err := g.enter(t.Context(), 600, limits.Wait); !errors.As(err, &refused) || refused.status != 429 {
 			t.Errorf("more wait than the queue has: %v", err)
 		}
 		first()
@@ -45,11 +45,11 @@ func TestGateInTurn(t *testing.T) {
 		// One that leaves while it waits takes nothing.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := g.enter(ctx, 900); !errors.Is(err, context.Canceled) {
+		if _, err := g.enter(ctx, 900, limits.Wait); !errors.Is(err, context.Canceled) {
 			t.Errorf("it left: %v", err)
 		}
 		began := time.Now()
-		if _, err := g.enter(t.Context(), 0); !errors.As(err, &refused) || refused.status != 429 ||
+		if _, err := g.enter(t.Context(), 0, limits.Wait); !errors.As(err, &refused) || refused.status != 429 ||
 			time.Since(began) != limits.Wait {
 			t.Errorf("too long a wait: %v after %v", err, time.Since(began))
 		}
@@ -110,7 +110,7 @@ func TestTurnsByTime(t *testing.T) {
 			s := &Server{Options: Options{Limits: limits}, turns: newTurns(limits)}
 			running := 0
 			for range 100 {
-				leave, err := s.turn(t.Context(), c.e)
+				leave, err := s.turn(t.Context(), c.e, limits.Wait)
 				var full *Problem
 				if errors.As(err, &full) {
 					want := int(min(max(1, c.e.seconds(c.e.likely)), c.time.Seconds()))

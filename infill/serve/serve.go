@@ -431,14 +431,15 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 		long()
 		further()
 	}()
+	began := time.Now()
 	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
 	if many {
-		turn, err = s.turn(ctx, e)
+		turn, err = s.turn(ctx, e, s.Limits.Wait)
 		if err != nil {
 			return s.problem(ctx, err)
 		}
 	}
-	place, err = s.gate.enter(ctx, e.bytes)
+	place, err = s.gate.enter(ctx, e.bytes, s.Limits.Wait-time.Since(began))
 	if err != nil {
 		return s.problem(ctx, err)
 	}
@@ -493,7 +494,7 @@ const longTexts = 32 << 10
 // occupy neither much memory nor all processors. Short texts do not wait.
 func (s *Server) read(ctx context.Context, size int, do func() error) error {
 	if size >= longTexts {
-		leave, err := s.reading.enter(ctx, 0)
+		leave, err := s.reading.enter(ctx, 0, s.Limits.Wait)
 		if err != nil {
 			return s.problem(ctx, err)
 		}
