@@ -331,7 +331,7 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 }
 
 // An InputError is the error of an input that cannot be read to its end: a file that is
-// not there, or is damaged, or a table that is none.
+// not there, or is damaged, or no table although its name says so.
 type InputError struct{ err error }
 
 var _ error = (*InputError)(nil)
