@@ -136,6 +136,15 @@ func TestPlacesForSmall(t *testing.T) {
 	for slow.calls.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
+	health, err := http.Get(url + "/health")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer health.Body.Close()
+	said, err := io.ReadAll(health.Body)
+	if err != nil || string(said) != "{\"at_work\":1,\"waiting\":0}\n" {
+		t.Errorf("beside one large request: %s, error %v", said, err)
+	}
 	for range 5 {
 		group.Go(func() {
 			answer, text := post(t, url+"/v1/fill", chains, "Content-Type", "application/json")
