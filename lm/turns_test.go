@@ -110,6 +110,37 @@ func TestMuchFromTheFirst(t *testing.T) {
 	}
 }
 
+// Rows that wait have no room for their results yet: those of many texts are gigabytes.
+func TestRoomOfWaitingRows(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	m.engine.lock.Lock()
+	m.engine.running = m.engine.workers // none is free
+	m.engine.lock.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := m.LogProbabilities(ctx, []Row{{IDs: []int{101, 103, 102}, Positions: []int{1}}})
+		ended <- err
+	}()
+	var waiting []*request
+	for len(waiting) == 0 {
+		time.Sleep(time.Millisecond)
+		m.engine.lock.Lock()
+		waiting = slices.Clone(m.engine.light)
+		m.engine.lock.Unlock()
+	}
+	if made := waiting[0].job.(*rowsJob).batch.vocabulary; made != nil {
+		t.Errorf("room for %d numbers before a call", len(made))
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	m.engine.lock.Lock()
+	m.engine.running = 0
+	m.engine.lock.Unlock()
+}
+
 // A model that has not run measures its speed once, whoever wants to know.
 func TestMeasure(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
