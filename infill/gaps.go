@@ -30,9 +30,9 @@ type GapsRequest struct {
 	Words Words  `option:"words" word:"WORD,..." help:"words that become gaps"`
 	// Options is the number of answers, the key among them; 0 for none.
 	Options int `option:"options" minimum:"2" maximum:"10" word:"N" help:"answers to choose from at each gap, the right one among them"`
-	// Below is what a wrong answer has at most in the gap, by the model. It also has
+	// Below is what a wrong answer has at most in the gap, by the model. It always has
 	// less than a 300th of the key's probability.
-	Below float64 `option:"below" default:"0.01" exclusiveMinimum:"0" maximum:"1" word:"P" help:"the largest probability of a wrong answer"`
+	Below float64 `option:"below" default:"1" exclusiveMinimum:"0" maximum:"1" word:"P" help:"the largest probability of a wrong answer, such as 0.0001"`
 	// Bits bounds how surprising the keys are; the zero value bounds nothing.
 	Bits Bits `option:"bits" word:"LOW-HIGH" help:"take only gaps whose key has so many bits by the model, such as 1-6: the more, the harder"`
 	// Clear leaves out gaps whose key has a rival.

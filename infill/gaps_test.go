@@ -349,7 +349,7 @@ func TestGapSignature(t *testing.T) {
 		t.Error(plain)
 	}
 	signed := of(2, 0, 7)
-	want := fmt.Sprintf("method:gaps|options:2|below:%v|seed:7|model:", 0.01)
+	want := fmt.Sprintf("method:gaps|options:2|below:%v|seed:7|model:", 1)
 	if !strings.HasPrefix(signed, want) {
 		t.Errorf("%s, want %s", signed, want)
 	}

@@ -145,8 +145,8 @@ func TestDecide(t *testing.T) {
 		return f.Fill(t.Context(), r, nil)
 	}
 	reasons := map[string]string{
-		"chains":        "name one with --sampler, as in --sampler dmala",
-		"draws,chains":  "it is an option of draws and chains: add --samples N or --sampler NAME",
+		"chains":        "name one, such as dmala",
+		"draws,chains":  "it is an option of draws and chains: give samples or a sampler, too",
 		"search,draws":  "it is an option of the chain rule, and samplers have none: leave it out",
 		"sampler alone": "",
 	}

@@ -108,11 +108,11 @@ func foreign(o Option) error {
 	case search: // and of draws, so that chains are without it
 		return wrong(o.Name, "it is an option of the chain rule, and samplers have none: leave it out")
 	case chains && o.In(MethodDraws):
-		return wrong(o.Name, "it is an option of draws and chains: add --samples N or --sampler NAME")
+		return wrong(o.Name, "it is an option of draws and chains: give samples or a sampler, too")
 	case o.In(MethodDraws):
-		return wrong(o.Name, "it is an option of draws: add --samples N")
+		return wrong(o.Name, "it is an option of draws: give samples, too")
 	}
-	return wrong(o.Name, "it is an option of samplers: name one with --sampler, as in --sampler %s", Samplers()[0])
+	return wrong(o.Name, "it is an option of samplers: name one, such as %s", Samplers()[0])
 }
 
 // unfolded returns the options with the settings of a sampler that are options,

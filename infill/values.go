@@ -245,7 +245,7 @@ func (b Budget) text() string {
 	if b.Seconds > 0 {
 		return fmt.Sprintf("%gs", b.Seconds)
 	}
-	return fmt.Sprintf("%d model rows", b.Rows)
+	return Counted(b.Rows, "model row")
 }
 
 // A Sampler is a sampler with its settings.

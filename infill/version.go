@@ -15,8 +15,8 @@ const Number = "0.3.0"
 var release string
 
 // Version returns the version of this module in the running program: Number in a
-// release, and in a build of the commit that is tagged with it. In another build it is
-// Number with "-dev" and, if the build records it, the commit.
+// release, and in a build of the commit that is tagged with it. In another build, and
+// by go run, which records no commit, it is Number with "-dev" and the commit, if known.
 func Version() string {
 	build, known := debug.ReadBuildInfo()
 	if release != "" || !known {

@@ -563,7 +563,7 @@ func TestGaps(t *testing.T) {
 	e := decode[infill.Exercise](t, answer)
 	if code != 200 || e.Text != "he had told me" || len(e.Gaps) != 1 || e.Gaps[0].Key != "told" ||
 		!slices.Contains(e.Gaps[0].Options, "told") || len(e.Gaps[0].Options) > 3 ||
-		!strings.Contains(e.Signature, "|options:3|below:0.01|seed:4|") {
+		!strings.Contains(e.Signature, "|options:3|below:1|seed:4|") {
 		t.Errorf("%d %s", code, answer)
 	}
 	url = start(t, func(o *serve.Options) { o.Limits.Rows = 15 })

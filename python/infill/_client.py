@@ -206,7 +206,7 @@ class Infill:
         pos: str | None = None,
         words: Iterable[str] | None = None,
         options: int | None = None,
-        below: float = 0.01,
+        below: float = 1,
         bits: str | None = None,
         clear: bool = False,
         seed: int = 1,
