@@ -375,7 +375,7 @@ func (v *vocabulary) wordOf(ids []int) string {
 
 func countPieces(n int) string {
 	if n == 1 {
-		return "1 piece"
+		return "1 token"
 	}
-	return strconv.Itoa(n) + " pieces"
+	return strconv.Itoa(n) + " tokens"
 }

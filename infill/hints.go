@@ -100,7 +100,7 @@ func (w *work) foreign(l *layout, ids []int) []string {
 		return []string{fmt.Sprintf("the model does not know %d of the text's %d words: take one of its "+
 			"language, see infill models pull --help", unknown, words)}
 	case float64(cut) >= most*float64(words):
-		return []string{fmt.Sprintf("the model cuts the text's %d words into %d pieces, as words of a "+
+		return []string{fmt.Sprintf("the model cuts the text's %d words into %d tokens, as words of a "+
 			"language that it has hardly seen: take a model of it, see infill models pull --help", words, words+cut)}
 	}
 	return nil
@@ -134,8 +134,8 @@ func begun(l *layout, blank int) []string {
 		return nil
 	}
 	typed := l.template.Text[b.Start:b.End]
-	return []string{fmt.Sprintf("%q takes only pieces that go on with %q: [MASK~%s.*] takes the words that the "+
-		"vocabulary has as one piece (%d)", left+typed, left, left, whole)}
+	return []string{fmt.Sprintf("%q takes only tokens that go on with %q: [MASK~%s.*] takes the words that the "+
+		"vocabulary has as one token (%d)", left+typed, left, left, whole)}
 }
 
 // small warns of a pattern that a word of a model without capitals matches only

@@ -85,8 +85,8 @@ func TestBesideBlanks(t *testing.T) {
 			`"[MASK]seen" is read as a word with the text "seen" behind it: [MASK~.*seen] asks for one`},
 		{"the un[MASK]seen sat",
 			`"un[MASK]seen" is read as a word with the text "seen" behind it: [MASK~un.*seen] asks`},
-		{"the s[MASK] on", `"s[MASK]" takes only pieces that go on with "s": [MASK~s.*] takes the words that the ` +
-			`vocabulary has as one piece (2)`}, // sat and seen
+		{"the s[MASK] on", `"s[MASK]" takes only tokens that go on with "s": [MASK~s.*] takes the words that the ` +
+			`vocabulary has as one token (2)`}, // sat and seen
 		{"the un[MASK] on", ""}, // no other word begins so
 		{"the [MASK] on", ""},
 		{"the [MASK]. on", ""},
@@ -134,7 +134,7 @@ func TestSmallLetters(t *testing.T) {
 // the blank has a length.
 func TestOneListedWord(t *testing.T) {
 	f, _ := newFake(t)
-	const said = `"unseen" has 2 pieces in blank 1: its probability does not compare with that of a word of one piece`
+	const said = `"unseen" has 2 tokens in blank 1: its probability does not compare with that of a word of one token`
 	for _, test := range []struct {
 		template string
 		list     []string

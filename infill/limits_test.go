@@ -19,7 +19,7 @@ func TestLimits(t *testing.T) {
 	}{
 		"pieces of a list": {tokenize.MaxPieces, func(n int) (string, asked) {
 			return "the [MASK] sat", asked{Slots: Lists{1: {words(n)}}}
-		}, "it has 17 pieces, and a blank 16 at most"},
+		}, "it has 17 tokens, and a blank 16 at most"},
 		"pieces of a blank": {tokenize.MaxPieces, func(n int) (string, asked) {
 			return "the [MASK:" + strconv.Itoa(n) + "] sat", asked{}
 		}, "[MASK:17]"},
@@ -53,13 +53,13 @@ func TestForeign(t *testing.T) {
 		"the cat sat zebra zebra [MASK]":              "",
 		"zebra zebra zebra [MASK]":                    "",
 		"unseen unknown the cat sat ran [MASK]":       "",
-		"unseen unknown unseen the unknown [MASK]":    "the model cuts the text's 5 words into 9 pieces",
+		"unseen unknown unseen the unknown [MASK]":    "the model cuts the text's 5 words into 9 tokens",
 		"unseen unknown unseen the cat sat [MASK]":    "",
-		"unseen unknown unseen unseen the cat [MASK]": "the model cuts the text's 6 words into 10 pieces",
+		"unseen unknown unseen unseen the cat [MASK]": "the model cuts the text's 6 words into 10 tokens",
 		"unseen unseen [MASK]":                        "",
 		"кот [MASK]":                                  "the model does not know 1 of the text's 1 words",
 		"кот the cat [MASK]":                          "",
-		"unseen unseen кот the [MASK]":                "the model cuts the text's 4 words into 6 pieces",
+		"unseen unseen кот the [MASK]":                "the model cuts the text's 4 words into 6 tokens",
 		"unseen the кот cat [MASK]":                   "",
 	} {
 		warnings := strings.Join(fill(t, f, template, asked{}).Warnings, "\n")

@@ -88,9 +88,9 @@ func TestListInJSON(t *testing.T) {
 func TestBegun(t *testing.T) {
 	f := New(newModel(32, 1), newTokenizer(t))
 	for template, want := range map[string]string{
-		"the s[MASK] sat":           `"s[MASK]" takes only pieces that go on with "s": [MASK~s.*] takes the words that the vocabulary has as one piece (2)`,
-		"the S[MASK] sat":           `"S[MASK]" takes only pieces that go on with "S": [MASK~S.*] takes the words that the vocabulary has as one piece (2)`,
-		"the c[MASK=x] sat":         `"c[MASK=x]" takes only pieces that go on with "c": [MASK~c.*] takes`,
+		"the s[MASK] sat":           `"s[MASK]" takes only tokens that go on with "s": [MASK~s.*] takes the words that the vocabulary has as one token (2)`,
+		"the S[MASK] sat":           `"S[MASK]" takes only tokens that go on with "S": [MASK~S.*] takes the words that the vocabulary has as one token (2)`,
+		"the c[MASK=x] sat":         `"c[MASK=x]" takes only tokens that go on with "c": [MASK~c.*] takes`,
 		"the un[MASK] sat":          "", // no word begins with un and goes on
 		"the cat [MASK] sat":        "",
 		"the [MASK~s.*] sat on":     "",

@@ -60,11 +60,11 @@ func TestWhatYouAllow(t *testing.T) {
 		}
 		known := map[string]float64{}
 		for _, fill := range want.Fills {
-			known[fmt.Sprint(fill.TokenIDs, fill.Pieces)] = fill.LogLikelihood
+			known[fmt.Sprint(fill.TokenIDs, fill.Tokens)] = fill.LogLikelihood
 		}
 		complete := *want.Proven && len(want.Fills) < 100
 		for _, fill := range got.Fills {
-			key := fmt.Sprint(fill.TokenIDs, fill.Pieces)
+			key := fmt.Sprint(fill.TokenIDs, fill.Tokens)
 			p, ok := known[key]
 			if ok && math.Abs(p-fill.LogLikelihood) > 1e-9 || !ok && complete {
 				t.Errorf("%+v has %v, without constraints %v (%v)", fill.Values, fill.LogLikelihood, p, ok)

@@ -48,7 +48,7 @@ type Fit struct {
 	// spell the word side by side.
 	Ban Words `option:"ban" word:"WORD,..." join:"," help:"words that no blank may hold"`
 	// Fill says which fills blanks without a list may take.
-	Fill FillKind `option:"fill" default:"words" enum:"words,tokens,any" word:"{words|tokens|any}" help:"what a blank may take: words; words and punctuation; or any token, word pieces included"`
+	Fill FillKind `option:"fill" default:"words" enum:"words,tokens,any" word:"{words|tokens|any}" help:"what a blank may take: words; words and punctuation; or any token, parts of words included"`
 	// Case says how fills are capitalised.
 	Case Case `option:"case" default:"auto" enum:"auto,keep" word:"{auto|keep}" help:"give fills capitals as the text asks for them, or keep the model's letters"`
 	// Distinct forbids two blanks to hold the same text, unless the blanks have

@@ -68,7 +68,7 @@ type Fill struct {
 	// Spans holds the byte range of each of Values in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
-	Pieces   []int    `json:"pieces"`    // the number of tokens in each blank, [blanks]
+	Tokens   []int    `json:"tokens"`    // the number of tokens in each blank, [blanks]
 	// Probability is P by the chain rule over the whole vocabulary; nil for a
 	// sampler, which computes no such P.
 	Probability *float64 `json:"probability,omitempty"`
@@ -297,7 +297,7 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 	l := w.plan.layouts[f.layout]
 	written := l.template.Fill(f.tokens)
 	fill := Fill{Rank: rank, Text: written.Text, Values: written.Fills, Spans: written.Spans,
-		TokenIDs: slices.Clone(f.tokens), Pieces: l.pieces(), LogLikelihood: f.logLikelihood, Count: f.count,
+		TokenIDs: slices.Clone(f.tokens), Tokens: l.pieces(), LogLikelihood: f.logLikelihood, Count: f.count,
 		FinalCount: f.finals}
 	if a.law {
 		probability := math.Exp(min(0, f.logLikelihood))

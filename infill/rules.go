@@ -63,7 +63,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 			return nil, constrained("blank %d: %v", i+1, err)
 		}
 		if lists[i+1] == nil && b.High > 1 {
-			return nil, constrained("blank %d: a pattern is for words of one piece: leave the length out, or "+
+			return nil, constrained("blank %d: a pattern is for words of one token: leave the length out, or "+
 				"give the blank a list with --slot", i+1)
 		}
 	}
@@ -182,7 +182,7 @@ func (r *rules) listed(t *tokenize.Template, group []int, number int, words []st
 	if len(words) == 1 && b.High == 0 && len(read.fills[0].ids) > 1 {
 		word := read.fills[0]
 		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with "+
-			"that of a word of one piece", word.text, countPieces(len(word.ids)), number))
+			"that of a word of one token", word.text, countPieces(len(word.ids)), number))
 	}
 	fitting := map[int][]listed{}
 	lengths := map[int]bool{}

@@ -224,7 +224,7 @@ func TestAlone(t *testing.T) {
 func TestOneMask(t *testing.T) {
 	f := openBuiltIn(t)
 	one := fill(t, f, "they lived in [MASK] .", asked{})
-	if one.Stats.ModelRows != 1 || !slices.Equal(one.Fills[0].Pieces, []int{1}) || len(one.Fills[0].TokenIDs) != 1 {
+	if one.Stats.ModelRows != 1 || !slices.Equal(one.Fills[0].Tokens, []int{1}) || len(one.Fills[0].TokenIDs) != 1 {
 		t.Errorf("%d rows, %+v", one.Stats.ModelRows, one.Fills[0])
 	}
 	two, three := fill(t, f, "they lived in [MASK:2] .", asked{}),

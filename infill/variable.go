@@ -129,7 +129,7 @@ func (l *layout) together() string {
 	named := func(g group) bool { return len(g.blanks) > 1 }
 	switch {
 	case slices.ContainsFunc(l.groups, several):
-		return "words of several pieces"
+		return "words of several tokens"
 	case slices.ContainsFunc(l.groups, named):
 		return "blanks of one name"
 	case !l.free():

@@ -519,7 +519,7 @@ func (t *Tokenizer) Continuation(text string) ([]int, error) {
 			length--
 		}
 		if length == 0 {
-			return nil, errors.New("the vocabulary has no pieces that continue a word with it")
+			return nil, errors.New("the vocabulary has no tokens that continue a word with it")
 		}
 		joined = append(joined, pieces[word[:length]])
 		word = word[length:]

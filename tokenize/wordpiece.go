@@ -153,7 +153,7 @@ func (m greedy) cut(e *encoder, word letters) {
 	}
 	pieces, err := m.model.Tokenize(text)
 	if err != nil {
-		e.fail(fmt.Errorf("cut the word %q into pieces: %w", text, err))
+		e.fail(fmt.Errorf("cut the word %q into tokens: %w", text, err))
 	}
 	for _, piece := range pieces { // piece.Offsets are indices of characters in the word
 		e.addPiece(piece.Id, word.part(piece.Offsets[0], piece.Offsets[1]).span())

@@ -156,7 +156,7 @@ func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 	}
 	lines := []string{head, m.faint.Render("  " + fit("word", word) + "  " + scale(most, bars) + titles)}
 	if len(list) == 0 {
-		lines = []string{head, "", m.faint.Render("  a blank of several pieces has no word by itself")}
+		lines = []string{head, "", m.faint.Render("  a blank of several tokens has no word by itself")}
 	}
 	for i, v := range shown {
 		row := m.text

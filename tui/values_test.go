@@ -147,7 +147,7 @@ func TestAlone(t *testing.T) {
 		Model: "toy"}, 80, 24)
 	d.settle()
 	d.keys("2")
-	d.shows("a blank of several pieces has no word by itself")
+	d.shows("a blank of several tokens has no word by itself")
 }
 
 // TestPinning: a pin is a list of one word. The rest is filled around it, with

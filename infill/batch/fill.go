@@ -276,7 +276,7 @@ func (f *Fill) Rows(result *infill.Result) (made Rows, err error) {
 		words := result.Fills[i].Values
 		made.Blanks = len(words)
 		cells := append(slices.Clone(common), words...)
-		for _, tokens := range result.Fills[i].Pieces {
+		for _, tokens := range result.Fills[i].Tokens {
 			cells = append(cells, strconv.Itoa(tokens))
 		}
 		set(cells, fill.Object())
@@ -353,7 +353,7 @@ var (
 	// describe the whole result and would repeat in each of its lines, or they
 	// repeat other columns.
 	leftOut = []string{"format", "model", "signature", "fills", "alone", "entropy", "stats", "values", "spans",
-		"pieces"}
+		"tokens"}
 	// blankColumn matches the names of the columns of single blanks, such as
 	// blank_1.
 	blankColumn = regexp.MustCompile(`^(blank|entropy|tokens)_(\d+)$`)

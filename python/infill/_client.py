@@ -489,7 +489,7 @@ def pipeline(
     """Stand in for transformers.pipeline("fill-mask", ...).
 
     As there, only the model's own mask is a blank (pipeline.tokenizer.mask_token), and of a
-    target that is no token the first piece is rated, with a warning. Of a text that is too
+    target that is no token the first of its tokens is rated, with a warning. Of a text that is too
     long the model reads a window around the mask, with a warning, where transformers has an
     error; tokenizer_kwargs={"truncation": True} cuts it at the right, as there. batch_size,
     num_workers and use_fast change nothing: the program chooses its own.

@@ -69,7 +69,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	column(true, "#", func(f infill.Fill) string { return strconv.Itoa(f.Rank) })
 	column(true, "fill", func(f infill.Fill) string { return cli.Mark(f.Text, f.Spans) })
 	column(!narrow && r.Stats.Lengths > 0, "tokens",
-		func(f infill.Fill) string { return joined(f.Pieces, "+") })
+		func(f infill.Fill) string { return joined(f.Tokens, "+") })
 	column(chains, "U", logLikelihood)
 	column(chains, "drawn", func(f infill.Fill) string { return f.SharePercent(!narrow) })
 	column(!chains && narrow, "log-lik.", logLikelihood)
