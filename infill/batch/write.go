@@ -193,7 +193,8 @@ func (l Layout) columns(s shape) (list []column) {
 	}
 	wanted := make([]column, len(l.Wanted))
 	for i, name := range l.Wanted {
-		wanted[i] = column{name, func(*Rows, []object.Value) string { return "" }} // of a method or blank that no record has
+		// Without a cell it is of a method or blank that no record has.
+		wanted[i] = column{name, func(*Rows, []object.Value) string { return "" }}
 		at := slices.IndexFunc(list, func(c column) bool { return c.name == name })
 		if at >= 0 {
 			wanted[i] = list[at]

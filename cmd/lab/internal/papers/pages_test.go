@@ -115,6 +115,6 @@ func TestStored(t *testing.T) {
 // withoutCommit are stored results of a time when they did not name the commit.
 // They wait to be run again.
 var withoutCommit = []string{
-	"arm-vae", "calibration", "dlp-figure-4-grid", "dlp-figure-4-steps", "infilling",
+	"arm-vae", "calibration", "dlp-figure-4-grid", "dlp-figure-4-steps",
 	"learn-images-grey", "learn-images", "learn-text", "model", "proofs-more", "proofs", "sizes-learn-ising",
 }

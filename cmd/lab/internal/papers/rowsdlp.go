@@ -365,10 +365,11 @@ func rowsDLP() []Row {
 				"([why](../measured/evaluation.md#what-it-says))",
 			Claims: textClaims(textColumns[:1])},
 		{Of: "the same", Shows: "n-grams and corpus BLEU with the built-in model",
-			Command:  textCommand + " -o run",
-			Here:     "`lab infilling` has the columns; a run takes some 80 minutes of a core",
-			Unjudged: join(textClaims(textColumns[1:]), similarBLEU()),
-			Without:  "not run: the stored run is scored by self-BLEU alone"},
+			Command: textCommand + " -o run", Smaller: "23 M weights for 110 and 340 M",
+			Here: "corpus BLEU: Gibbs {infilling|bleu|%.1f|sampler=gibbs:paper}, GWG " +
+				"{infilling|bleu|%.1f|sampler=gwg:paper}, DULA {infilling|bleu|%.1f|sampler=dula:paper}, DMALA " +
+				"{infilling|bleu|%.1f|sampler=dmala:paper}",
+			Claims: join(textClaims(textColumns[1:]), similarBLEU())},
 		{Of: "DLP figure 7", Shows: "other couplings, by steps",
 			Here: "[table](../measured/laboratory.md#the-figures-of-the-discrete-langevin-paper)", Claims: couplings},
 		{Of: "the same", Shows: "by run time",
