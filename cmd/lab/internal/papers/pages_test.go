@@ -116,5 +116,5 @@ func TestStored(t *testing.T) {
 // They wait to be run again.
 var withoutCommit = []string{
 	"arm-vae", "calibration", "dlp-figure-4-grid", "dlp-figure-4-steps",
-	"learn-images-grey", "learn-images", "model", "proofs-more", "proofs", "sizes-learn-ising",
+	"learn-images-grey", "model", "proofs-more", "proofs",
 }
