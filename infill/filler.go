@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -371,11 +370,4 @@ func (v *vocabulary) wordOf(ids []int) string {
 		text += v.reads()[id]
 	}
 	return text
-}
-
-func countPieces(n int) string {
-	if n == 1 {
-		return "1 token"
-	}
-	return strconv.Itoa(n) + " tokens"
 }

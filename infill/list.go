@@ -56,7 +56,7 @@ func (v *vocabulary) writable(word string, b tokenize.Blank) ([]int, error) {
 		return nil, err
 	}
 	if len(ids) > tokenize.MaxPieces {
-		return nil, fmt.Errorf("it has %s, and a blank %d at most", countPieces(len(ids)), tokenize.MaxPieces)
+		return nil, fmt.Errorf("it has %s, and a blank %d at most", Counted(len(ids), "token"), tokenize.MaxPieces)
 	}
 	for _, id := range ids {
 		_, fills := slices.BinarySearch(v.fillable, id)

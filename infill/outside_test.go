@@ -16,28 +16,15 @@ import (
 // A module of somebody else imports this one as the README says, step by step:
 // the program there builds, and with it every package that is public.
 func TestOutsideModule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go command to build a module with")
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := moduleRoot(t)
 	dir := t.TempDir()
 	run := func(in string, args ...string) string {
 		t.Helper()
-		command := exec.Command("go", args...)
-		command.Dir = in
-		// Nothing is fetched: what this module was built of is there.
-		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-		out, err := command.CombinedOutput()
+		out, err := outsideGo(in, args...)
 		if err != nil {
 			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
-		return strings.TrimSpace(string(out))
+		return strings.TrimSpace(out)
 	}
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
@@ -122,16 +109,7 @@ func TestOutsideModule(t *testing.T) {
 // TestOwnTarget: the programs of the page about targets and kernels of one's own build in a
 // module of somebody else, run, and print what the page says.
 func TestOwnTarget(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go command to build a module with")
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := moduleRoot(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "sample-your-own-target.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -145,14 +123,38 @@ func TestOwnTarget(t *testing.T) {
 			t.Error("a program imports what others cannot")
 		}
 		dir := outsideModule(t, root, program[1])
-		command := exec.Command("go", "run", ".")
-		command.Dir = dir
-		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-		out, err := command.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), program[2]) {
+		out, err := outsideGo(dir, "run", ".")
+		if err != nil || !strings.Contains(out, program[2]) {
 			t.Errorf("error %v, and no %q in\n%.500s", err, program[2], out)
 		}
 	}
+}
+
+// moduleRoot returns the folder of this module, or skips a test that builds programs where
+// it cannot.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to build a module with")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// outsideGo runs a go command in the folder of a module of somebody else. It fetches
+// nothing: what this module was built of is there.
+func outsideGo(dir string, args ...string) (out string, err error) {
+	command := exec.Command("go", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	output, err := command.CombinedOutput()
+	return string(output), err
 }
 
 // outsideModule makes a module of somebody else, whose requirements are here,
@@ -230,16 +232,7 @@ var (
 // TestMovePage: what the page about moving from 0.2 says to write in Go builds
 // in a module of somebody else.
 func TestMovePage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go command to build a module with")
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := moduleRoot(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "move-from-0.2.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -274,10 +267,8 @@ func TestMovePage(t *testing.T) {
 	if pieces < 30 {
 		t.Errorf("the page has %d pieces of Go, want 30 or more", pieces)
 	}
-	command := exec.Command("go", "build", "-gcflags=-e", "-o", os.DevNull, ".")
-	command.Dir = outsideModule(t, root, program.String())
-	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-	if out, err := command.CombinedOutput(); err != nil {
+	out, err := outsideGo(outsideModule(t, root, program.String()), "build", "-gcflags=-e", "-o", os.DevNull, ".")
+	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -182,7 +182,7 @@ func (r *rules) listed(t *tokenize.Template, group []int, number int, words []st
 	if len(words) == 1 && b.High == 0 && len(read.fills[0].ids) > 1 {
 		word := read.fills[0]
 		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with "+
-			"that of a word of one token", word.text, countPieces(len(word.ids)), number))
+			"that of a word of one token", word.text, Counted(len(word.ids), "token"), number))
 	}
 	fitting := map[int][]listed{}
 	lengths := map[int]bool{}
@@ -190,7 +190,7 @@ func (r *rules) listed(t *tokenize.Template, group []int, number int, words []st
 	for _, f := range read.fills {
 		n := len(f.ids)
 		if n < low || n > high {
-			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, countPieces(n), t.Text[b.Start:b.End])
+			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, Counted(n, "token"), t.Text[b.Start:b.End])
 			continue
 		}
 		lengths[n] = true

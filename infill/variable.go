@@ -306,7 +306,8 @@ func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, e
 			return nil, misfit("initial", "blank %d cannot take %q: %v", i+1, fills[i], err)
 		}
 		if len(ids) != b.Slots {
-			return nil, misfit("initial", "%q has %s, blank %d has %d", fills[i], countPieces(len(ids)), i+1, b.Slots)
+			return nil, misfit("initial", "%q has %s, blank %d has %d", fills[i],
+				Counted(len(ids), "token"), i+1, b.Slots)
 		}
 		copy(tokens[b.First:], ids)
 	}

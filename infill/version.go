@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"cmp"
 	"reflect"
 	"runtime/debug"
 	"strings"
@@ -18,9 +17,12 @@ var release string
 // release, and in a build of the commit that is tagged with it. In another build, and
 // by go run, which records no commit, it is Number with "-dev" and the commit, if known.
 func Version() string {
+	if release != "" {
+		return release
+	}
 	build, known := debug.ReadBuildInfo()
-	if release != "" || !known {
-		return cmp.Or(release, Number+"-dev")
+	if !known {
+		return Number + "-dev"
 	}
 	return versionOf(build)
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"embed"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
@@ -50,35 +50,36 @@ func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 		case "samplers":
 			long += "\n" + listSamplers()
 		case "options":
-			options, others := cli.OptionUsages(root)
-			long += "\n\n" + options + "\n" + others
+			options, others := cli.SplitFlags(root)
+			long += "\n\n" + options.FlagUsagesWrapped(usageWidth) + "\n" + others.FlagUsagesWrapped(usageWidth)
 		}
 		topics = append(topics, &cobra.Command{Use: name, Short: short, Long: long})
 	}
 	return topics
 }
 
-// optionNames finds the flags in a list of their usages.
-var optionNames = regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[\w-]+)`)
+// usageWidth is the number of columns of the flags' usages.
+const usageWidth = 100
 
 // setUsage makes the help of the root command show only its own text, and the
 // help of any other command its flags.
 func setUsage(root *cobra.Command) {
 	// Cobra's own template prints each flag on one line, however long that is.
 	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {
-		options, own := cli.OptionUsages(cmd)
-		if options != "" {
+		options, others := cli.SplitFlags(cmd)
+		own := others.FlagUsagesWrapped(usageWidth)
+		if options.HasFlags() {
 			own += "\nOf the options of a fill (infill help options):"
 			column := 0
-			for _, found := range optionNames.FindAllStringSubmatch(options, -1) {
-				name := found[1]
+			options.VisitAll(func(f *pflag.Flag) {
+				name := "--" + f.Name
 				if column == 0 || column+len(name) > 80 {
 					own += "\n "
 					column = 0
 				}
 				own += " " + name
 				column += 1 + len(name)
-			}
+			})
 			own += "\n"
 		}
 		return own

@@ -231,11 +231,12 @@ func (e *entry) decode(line []byte) error {
 		return errors.New("not as it was written")
 	}
 	head, lines, some := bytes.Cut(line, []byte(lineKey))
+	head = append([]byte("{"), head...)
 	if some {
 		lines = bytes.TrimSuffix(lines, []byte("]}"))
-		head = append(slices.Clip(head), '}')
+		head = append(head, '}')
 	}
-	err := json.Unmarshal(slices.Concat([]byte("{"), head), e)
+	err := json.Unmarshal(head, e)
 	for err == nil && some {
 		var row []byte
 		row, lines, some = bytes.Cut(lines, []byte(rowSeparator))

@@ -382,19 +382,20 @@ func addOptions(cmd *cobra.Command, options []infill.Option, fill bool, given *[
 	}
 }
 
-// OptionUsages returns the usage texts of a command's flags: first options of a
+// SplitFlags returns the flags of a command in their order: first options of a
 // fill, then all others.
-func OptionUsages(cmd *cobra.Command) (options, others string) {
-	var sets [2]pflag.FlagSet
+func SplitFlags(cmd *cobra.Command) (options, others *pflag.FlagSet) {
+	options = &pflag.FlagSet{SortFlags: false}
+	others = &pflag.FlagSet{SortFlags: false}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		i := 1
-		if own, _ := f.Value.(optionFlag); own.fill {
-			i = 0
+		own, _ := f.Value.(optionFlag)
+		if own.fill {
+			options.AddFlag(f)
+		} else {
+			others.AddFlag(f)
 		}
-		sets[i].SortFlags = false
-		sets[i].AddFlag(f)
 	})
-	return sets[0].FlagUsagesWrapped(100), sets[1].FlagUsagesWrapped(100)
+	return options, others
 }
 
 // DrawSeed adds a random seed if the user did not give --seed.

@@ -156,9 +156,9 @@ type task[T any] struct {
 // Each reads every text and works on many at once, so that they share the
 // model's calls. For each text, work returns a function tell (or nil) that
 // prints the result; Each calls tell in the order of the texts, and at last
-// end. A wrong argument ends the command before any work. A
-// wrong line of standard input is reported with its number, and the other lines
-// are done. Each skips and counts blank lines. It warns of an unknown key once.
+// end. A wrong argument ends the command before any work. A wrong line of
+// standard input is reported with its number, and the other lines are done. Each
+// skips and counts blank lines. It warns of an unknown key once.
 func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read func(Entry) (T, error),
 	end func() error, work func(context.Context, Entry, T) (tell func() error, err error)) error {
 	arguments := make([]T, len(o.Texts))

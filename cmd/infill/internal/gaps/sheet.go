@@ -207,22 +207,22 @@ func writeGIFT(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
 		if end >= 0 {
 			to = g.Span[1] + end
 		}
-		answers := "=" + weighed("100", controls.Replace(g.Key))
-		if g.Options == nil {
-			answers = ""
-			for _, answer := range right(g, controls) {
-				// An arrow makes a question of pairs; * stands for any letters, here none.
-				answers += " =" + weighed("100", strings.ReplaceAll(answer, "->", "-*>"))
-			}
-			answers = strings.TrimSpace(answers)
-		}
+		answers := []string{"=" + weighed("100", controls.Replace(g.Key))}
 		for _, option := range g.Options {
 			if option != g.Key {
-				answers += " ~" + weighed("0", controls.Replace(option))
+				answers = append(answers, "~"+weighed("0", controls.Replace(option)))
+			}
+		}
+		if g.Options == nil {
+			answers = right(g, controls)
+			for i, answer := range answers {
+				// An arrow makes a question of pairs; * stands for any letters, here none.
+				answers[i] = "=" + weighed("100", strings.ReplaceAll(answer, "->", "-*>"))
 			}
 		}
 		// Without [plain], < begins a tag of HTML.
-		fmt.Fprintf(&b, "::Gap %d::[plain]%s{%s}%s\n\n", i+1, controls.Replace(e.Text[from:g.Span[0]]), answers,
+		fmt.Fprintf(&b, "::Gap %d::[plain]%s{%s}%s\n\n", i+1, controls.Replace(e.Text[from:g.Span[0]]),
+			strings.Join(answers, " "),
 			controls.Replace(e.Text[g.Span[1]:to]))
 	}
 	_, err := io.WriteString(w, b.String())
