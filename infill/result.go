@@ -3,6 +3,7 @@ package infill
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -349,9 +350,12 @@ func (w *work) valuesAlone() [][]Value {
 		if b.Slots > 1 {
 			continue
 		}
-		for _, v := range l.values(b.First, l.alone(b.First), w.alone[b.First], 4*most) {
+		for v := range l.values(b.First, l.alone(b.First), w.alone[b.First], 4*most) {
+			if len(list[blank]) == most {
+				break
+			}
 			same := func(other Value) bool { return other.Text == v.Text }
-			if len(list[blank]) < most && !slices.ContainsFunc(list[blank], same) {
+			if !slices.ContainsFunc(list[blank], same) {
 				list[blank] = append(list[blank], v)
 			}
 		}
@@ -359,15 +363,17 @@ func (w *work) valuesAlone() [][]Value {
 	return list
 }
 
-// values returns those of tokens, ascending, that are likeliest in a slot, top at
+// values yields those of tokens, ascending, that are likeliest in a slot, top at
 // most, the likeliest first. logp is the slot's, [vocabulary].
-func (l *layout) values(slot int, tokens []int, logp []float32, top int) []Value {
-	values := []Value{}
+func (l *layout) values(slot int, tokens []int, logp []float32, top int) iter.Seq[Value] {
 	blank := l.blankOf(slot)
-	for _, token := range samplers.Likeliest(tokens, logp, top) {
-		values = append(values, Value{l.with(slot, token).Fills[blank], token, math.Exp(float64(logp[token]))})
+	return func(yield func(Value) bool) {
+		for _, token := range samplers.Likeliest(tokens, logp, top) {
+			if !yield(Value{l.with(slot, token).Fills[blank], token, math.Exp(float64(logp[token]))}) {
+				return
+			}
+		}
 	}
-	return values
 }
 
 // entropies makes Result.Entropy.
@@ -445,7 +451,7 @@ func (p *Plan) Alone(ctx context.Context, top int, targets []int) ([][]Value, er
 	}
 	list := make([][]Value, len(root))
 	for slot, logp := range root {
-		list[slot] = l.values(slot, l.rated(slot, targets), logp, top)
+		list[slot] = slices.AppendSeq([]Value{}, l.values(slot, l.rated(slot, targets), logp, top))
 	}
 	return list, nil
 }

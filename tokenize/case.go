@@ -52,9 +52,12 @@ func withNames(left, fill, right string, free bool) string {
 			words[i] = name
 		}
 	}
-	for from := range row {
-		for to := min(from+phraseWords, len(row)); to > from+1; to-- {
+	for from := range len(before) + len(words) { // names that have none of the words say nothing of them
+		for to := min(from+phraseWords, len(row)); to > max(from+1, len(before)); to-- {
 			phrase, ok := phrases()[strings.ToLower(strings.Join(row[from:to], " "))]
+			if !ok {
+				continue
+			}
 			name := strings.Split(phrase, " ")
 			for k := range name {
 				ok = ok && !(fixed(from+k) && row[from+k] != name[k]) // the user writes the word otherwise
@@ -88,7 +91,7 @@ func wordsAfter(text string) []string {
 	if end < 0 {
 		end = len(text)
 	}
-	words := strings.Split(text[:end], " ")
+	words := strings.SplitN(text[:end], " ", phraseWords+1)
 	if words[0] != "" {
 		return nil
 	}
