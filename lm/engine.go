@@ -261,14 +261,19 @@ func (e *engine) submit(requests ...*request) {
 	e.wake()
 }
 
-// deal sets how many rows of each request a call takes, so that all workers have some.
+// deal sets how many rows of each request a call takes, so that all workers have as
+// much to do: their calls are as many.
 func (e *engine) deal(requests []*request) {
 	for _, r := range requests {
 		if !r.job.wide() {
-			r.share = max((r.left+e.workers-1)/e.workers, leastDealt/r.job.cost(), 1)
+			each := whole(r.left, r.job.room()*e.workers)
+			r.share = max(whole(r.left, each*e.workers), leastDealt/r.job.cost(), 1)
 		}
 	}
 }
+
+// whole returns a/b, rounded up.
+func whole(a, b int) int { return (a + b - 1) / b }
 
 // wake begins a call if rows wait and a worker is free.
 func (e *engine) wake() {

@@ -121,10 +121,11 @@ func TestWorkers(t *testing.T) {
 }
 
 // TestDealt: an engine without other work deals the rows of a request among its workers,
-// but not those of which one call has all cores, nor a few cheap ones.
+// each of which has as many calls, but not those of which one call has all cores, nor a
+// few cheap ones.
 func TestDealt(t *testing.T) {
 	for _, c := range []struct{ group, price, rows, calls int }{{0, 100, 6, 3}, {0, 100, 7, 3}, {1, 100, 6, 1},
-		{0, 1, 6, 1}, {0, 100, 1, 1}, {0, 100, 60, 9}} {
+		{0, 1, 6, 1}, {0, 100, 1, 1}, {0, 100, 60, 9}, {0, 100, 50, 9}} {
 		e := &engine{workers: 3}
 		j := &fakeJob{group: c.group, price: c.price, ran: make([]int, c.rows)}
 		check.OK(t, e.await(t.Context(), j))
