@@ -100,7 +100,7 @@ type request struct {
 	job    job
 	next   int // index of the first row that no call has taken
 	left   int // number of rows without a result
-	share  int // most rows of a call, if the rows are dealt among workers; else 0
+	calls  int // how many calls take the waiting rows, if these are dealt among workers; else 0
 	err    error
 	closed bool
 	done   chan struct{}
@@ -261,13 +261,12 @@ func (e *engine) submit(requests ...*request) {
 	e.wake()
 }
 
-// deal sets how many rows of each request a call takes, so that all workers have as
-// much to do: their calls are as many.
+// deal sets how many calls take the rows of each request: as many for each worker.
 func (e *engine) deal(requests []*request) {
 	for _, r := range requests {
 		if !r.job.wide() {
 			each := whole(r.left, r.job.room()*e.workers)
-			r.share = max(whole(r.left, each*e.workers), leastDealt/r.job.cost(), 1)
+			r.calls = min(each*e.workers, max(1, r.left*r.job.cost()/leastDealt))
 		}
 	}
 }
@@ -378,8 +377,9 @@ func (e *engine) take() (parts []part) {
 	slices.SortStableFunc(*queue, before)
 	first := (*queue)[0].job
 	room := first.room()
-	if (*queue)[0].share > 0 {
-		room = min(room, (*queue)[0].share)
+	if dealt := (*queue)[0]; dealt.calls > 0 {
+		room = min(room, whole(dealt.waiting(), dealt.calls))
+		dealt.calls--
 	}
 	if e.heavyNext {
 		e.short = shortCalls

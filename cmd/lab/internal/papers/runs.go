@@ -88,6 +88,11 @@ func Runs() []Run {
 				"--reference-steps 40 --chains 100 --steps 5000 --warm-up 0 --samplers rbm-gibbs," +
 				"gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4",
 			Small: "--samplers rbm-gibbs", Random: true},
+		{Name: "rbm-steps",
+			Command: "rbm --data none --visible 784 --hidden 500 --scale 0.2236 --reference block-gibbs " +
+				"--reference-steps 40 --chains 20 --steps 5000 --warm-up 0 --repeats 10 --samplers " +
+				"rbm-gibbs,gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4",
+			Small: "--repeats 2 --samplers rbm-gibbs", Random: true},
 		{Name: "learn-images", Command: "learn images --repeats 5", Small: "--repeats 1 --samplers gwg"},
 		{Name: "text", Command: "text --samplers all --chains 10 --steps 40000"},
 		{Name: "ais", Command: "ais", Small: "--repeats 2"},
@@ -124,6 +129,8 @@ func Runs() []Run {
 		{Name: "dlp-figure-4-grid", Command: "--preset dlp-figure-4-grid"},
 		{Name: "infilling", Command: "infilling --run run --corpus tbc=tbc.5k.txt --corpus wt103=wiki103.5k.txt",
 			Needs: "the run of infill eval --preset dlp, with its two corpora"},
+		{Name: "infilling-grid", Command: "infilling --run grid --corpus tbc=tbc.5k.txt --corpus wt103=wiki103.5k.txt",
+			Needs: "the run of infill eval over step sizes and balances, with its two corpora"},
 		{Name: "calibration", Command: "calibration --texts tbc.5k.txt,wiki103.valid.sents.txt --sentences 4000",
 			Needs: "the two texts"},
 		{Name: "joints", Command: "joints --texts tbc.5k.txt,wiki103.valid.sents.txt",

@@ -49,6 +49,8 @@ func Scales() []Scale {
 		{"networks-unit", "DLP: 50 chains, 1,000 steps, on these tables", chainsAndSteps},
 		{"rbm-random", "DLP: one machine, 784 × 500 units, 100 chains, 5,000 steps",
 			[]Ratio{{Name: "chains", Paper: 100}, {Name: "steps", Paper: 5000}, {Name: "repeats", Paper: 1}}},
+		{"rbm-steps", "DLP: one machine, 784 × 500 units, 100 chains, 5,000 steps",
+			[]Ratio{{Name: "chains", Paper: 100}, {Name: "steps", Paper: 5000}, {Name: "repeats", Paper: 1}}},
 		{"sizes-arm-vae", "ARM: 200 bits, a million updates, 784 pixels, 5 trainings of ARM alone",
 			[]Ratio{{Name: "updates", Paper: 1e6}, {Name: "repeats", Paper: 5}, {"pixels", pixels28, pixels8}}},
 		{"sizes-arm-vae-halves", "ARM: 200 bits, 1,100,000 updates, 784 pixels, of ARM alone",
