@@ -144,14 +144,14 @@ func (s *Server) longer(e effort) float64 {
 }
 
 // turn waits until all that runs with a turn, and this request, can likely end in time.
-func (s *Server) turn(ctx context.Context, e effort, patience time.Duration) (leave func(), err error) {
+func (s *Server) turn(ctx context.Context, e effort) (leave func(), err error) {
 	for _, f := range e.models {
 		err = f.Measure(ctx)
 		if err != nil {
 			return none, err
 		}
 	}
-	leave, err = s.turns.enter(ctx, s.likely(e), patience)
+	leave, err = s.turns.enter(ctx, s.likely(e), s.Limits.Wait)
 	if err != nil {
 		return none, s.retry(e, err)
 	}

@@ -110,7 +110,7 @@ func TestTurnsByTime(t *testing.T) {
 			s := &Server{Options: Options{Limits: limits}, turns: newTurns(limits)}
 			running := 0
 			for range 100 {
-				leave, err := s.turn(t.Context(), c.e, limits.Wait)
+				leave, err := s.turn(t.Context(), c.e)
 				var full *Problem
 				if errors.As(err, &full) {
 					want := int(min(max(1, c.e.seconds(c.e.likely)), c.time.Seconds()))

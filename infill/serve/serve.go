@@ -434,7 +434,7 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 	began := time.Now()
 	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
 	if many {
-		turn, err = s.turn(ctx, e, s.Limits.Wait)
+		turn, err = s.turn(ctx, e)
 		if err != nil {
 			return s.problem(ctx, err)
 		}
