@@ -20,10 +20,12 @@ func (s *signature) add(key, value string) {
 	if s.Len() > 0 {
 		s.WriteByte('|')
 	}
-	// A separator inside a value (a model's name may have one) would make
-	// the line ambiguous.
-	s.WriteString(key + ":" + strings.NewReplacer("|", "/", "\n", " ").Replace(value))
+	s.WriteString(key + ":" + inOneField.Replace(value))
 }
+
+// inOneField takes separators out of a value (a model's name may have one), which
+// would make the line ambiguous.
+var inOneField = strings.NewReplacer("|", "/", "\n", " ")
 
 // shownDigits is the number of digits of a SHA-256 that a signature shows.
 const shownDigits = 12

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"strings"
+	"sync"
 )
 
 // Number is the number of the version that this module is, or becomes when it is
@@ -16,7 +17,10 @@ var release string
 // Version returns the version of this module in the running program: Number in a
 // release, and in a build of the commit that is tagged with it. In another build, and
 // by go run, which records no commit, it is Number with "-dev" and the commit, if known.
-func Version() string {
+func Version() string { return version() }
+
+// version is read once: each result has a signature with it.
+var version = sync.OnceValue(func() string {
 	if release != "" {
 		return release
 	}
@@ -25,7 +29,7 @@ func Version() string {
 		return Number + "-dev"
 	}
 	return versionOf(build)
-}
+})
 
 // versionOf returns the version of a build that is no release of cmd/release.
 func versionOf(build *debug.BuildInfo) string {
