@@ -33,15 +33,15 @@ type Chains struct {
 	// Gradient is what proposals look at.
 	Gradient Gradient `option:"gradient" default:"auto" enum:"auto,local,full" words:"auto=" word:"{auto|local|full}" help:"what proposals look at; auto is the sampler's own choice"`
 	// Candidates are the tokens that every slot, and so the target, keeps.
-	Candidates int `option:"candidates" default:"250" words:"0=-1,all=-1" minimum:"0" examples:"10,50,100,250,500,1000,0" word:"N" unit:"tokens" help:"keep a slot to the model's N most probable tokens; 0, or all, is the whole vocabulary"`
+	Candidates int `option:"candidates" default:"250" words:"0=-1,all=-1" minimum:"0" examples:"10,50,100,250,500,1000,0" word:"N" help:"keep a slot to the model's N most probable tokens; 0, or all, is the whole vocabulary"`
 	// Temperature T draws from exp(U/T).
 	Temperature float64 `option:"temperature" default:"1"`
 	// Samples is the number of chains.
 	Samples int `option:"samples" default:"25"`
 	// Steps is the length of each chain.
-	Steps int `option:"steps" default:"50" words:"0=-1" minimum:"0" maximum:"16777216" examples:"0,10,20,50,100,200,500,1000" word:"N" unit:"steps" help:"steps of each chain, the warm-up included"`
+	Steps int `option:"steps" default:"50" words:"0=-1" minimum:"0" maximum:"16777216" examples:"0,10,20,50,100,200,500,1000" word:"N" help:"steps of each chain, the warm-up included"`
 	// WarmUp is the part of the steps that gives no draws.
-	WarmUp int `option:"warm-up" default:"half" words:"half=0,0=-1,none=-1" minimum:"0" maximum:"16777216" examples:"half" word:"{half|N}" unit:"steps" help:"first steps that are not drawn from; half is half of the steps, and none none"`
+	WarmUp int `option:"warm-up" default:"half" words:"half=0,0=-1,none=-1" minimum:"0" maximum:"16777216" examples:"half" word:"{half|N}" help:"first steps that are not drawn from; half is half of the steps, and none none"`
 	// Initial says where the chains start.
 	Initial Start `option:"initial" default:"model" word:"NAME" help:"where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."`
 	// Rank says which states are listed.

@@ -8,11 +8,14 @@ import (
 	"infill/samplers"
 )
 
+// CappedRHat replaces larger values of R-hat, and +Inf if no chain moves: JSON has no
+// infinity.
+const CappedRHat = 1000
+
 // Bounds for judging whether chains agree.
 const (
-	largestRHat = 1000 // replaces larger values, and +Inf if no chain moves: JSON has no infinity
-	diagnosed   = 100  // the number of fills that get their own diagnostics, which take time
-	fewChains   = 2    // with this many chains or fewer, no standard error between chains is given
+	diagnosed = 100 // the number of fills that get their own diagnostics, which take time
+	fewChains = 2   // with this many chains or fewer, no standard error between chains is given
 )
 
 // series returns the value of every draw, by chain, [chains][rounds].
@@ -29,7 +32,7 @@ func (p *pool) series(value func(fill int32) float64) [][]float64 {
 func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	r := samplers.SplitRHat(draws)
 	if !math.IsNaN(r) {
-		r = min(r, largestRHat)
+		r = min(r, CappedRHat)
 		splitRHat = &r
 	}
 	n := samplers.EffectiveSampleSize(draws)

@@ -85,7 +85,7 @@ func TestUnconverged(t *testing.T) {
 	s.diagnose(a, []int{0, 1})
 	s.believe(a, []int{0, 1})
 	second := a.fills[1].share
-	if r := a.chains.SplitRHat; r == nil || *r != largestRHat {
+	if r := a.chains.SplitRHat; r == nil || *r != CappedRHat {
 		t.Errorf("split R-hat %v of chains that never move", r)
 	}
 	if second.error != nil || second.interval == nil || second.interval[1] < 0.35 {

@@ -86,7 +86,7 @@ func TestExpected(t *testing.T) {
 		{"the [MASK] sat by the [MASK]", nil, `^the [\pL\pN]+ sat by the [\pL\pN]+$`, ""},
 		{"I have a dog and a [MASK]", nil, `^I have a dog and a [\pL\pN]+$`, ""},
 		{"He closed the door and went home [MASK]", nil, `^He closed the door and went home [\pL\pN]+$`,
-			"end the sentence, or --fill tokens"},
+			"end the sentence, or take fill=tokens"},
 		{"a high[MASK] bridge", nil, `^a high[\pL\pN]+ bridge$`, ""},
 		{"they called it [MASK]ism", nil, `^they called it [\pL]{4,}ism$`, ""}, // not "a" and "ism"
 		{"He lived in New [MASK].", func(o *infill.Request) { o.Top = 1 }, `^He lived in New York\.$`, ""},

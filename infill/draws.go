@@ -19,7 +19,7 @@ type Draws struct {
 	// Temperature shapes the draws.
 	Temperature float64 `option:"temperature" default:"1" minimum:"0.000001" maximum:"1000000" examples:"0.5,0.7,0.8,1,1.2,1.5,2" word:"T" help:"of draws: each conditional over the vocabulary to the power 1/T; of chains: exp(U/T)"`
 	// Samples is the number of draws.
-	Samples int `option:"samples" minimum:"1" maximum:"65536" examples:"1,5,10,25,50,100" word:"N" unit:"draws" help:"independent draws from the model; with a sampler its chains (25), each of which ends in one sample"`
+	Samples int `option:"samples" minimum:"1" maximum:"65536" examples:"1,5,10,25,50,100" word:"N" help:"independent draws from the model; with a sampler its chains (25), each of which ends in one sample"`
 	// Rank says which draws are listed.
 	Rank Rank `option:"rank" default:"distinct" enum:"distinct,final" word:"{distinct|final}" help:"of draws and chains: list the distinct fills, or each draw and each chain's final state with repeats"`
 	// Budget bounds the cost.
@@ -91,7 +91,8 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, d.Samples)
 	roots := w.asker.rows
 	trial := w.plan.Slots() - 1 // rows of a whole one
-	room := func(rejected int) int {
+	room := func(done, rejected int) int {
+		w.tell(Progress{Step: done, Steps: int(d.Samples), Pieces: w.plan.layouts[0].pieces()})
 		left := d.Budget.room(w.asker.rows+rejected, w.began)
 		if d.Budget.Seconds > 0 {
 			left = min(left, trialsAtOnce*trial)
@@ -104,16 +105,19 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 		return d.answer(w, drawn), err
 	}
 	if len(drawn) == 0 {
-		return nil, misfit("samples", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
-			"blanks may not take is made again; give %d rows or more with --budget", d.Budget.text(),
-			max(roots+trial, w.asker.rows+1))
+		advice := "give a larger budget, or loosen what they may take"
+		if d.Budget.Rows > 0 && d.Budget.Rows < roots+trial {
+			advice = fmt.Sprintf("give %d rows or more", roots+trial)
+		}
+		return nil, misfit("budget", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
+			"blanks may not take is made again; %s", d.Budget.text(), advice)
 	}
 	a := d.answer(w, drawn)
 	if len(drawn) < d.Samples {
 		a.wanted = d.Samples
 		a.warnings = append(a.warnings,
 			fmt.Sprintf("%s sufficed for %d of %d draws: each token of a draw takes a row, and a draw that the "+
-				"blanks may not take is made again; give more with --budget", d.Budget.text(), len(drawn), d.Samples))
+				"blanks may not take is made again; give a larger budget", d.Budget.text(), len(drawn), d.Samples))
 	}
 	return a, nil
 }
@@ -132,6 +136,10 @@ func (d Draws) answer(w *work, drawn []samplers.Drawn) *answer {
 		text := w.plan.layouts[f.layout].template.Fill(f.tokens).Text
 		at, again := index[text]
 		if again && d.Rank == RankDistinct {
+			if f.logLikelihood > a.fills[at].logLikelihood {
+				f.count = a.fills[at].count
+				a.fills[at] = f
+			}
 			a.fills[at].count++
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -170,7 +171,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 		e.Warnings = append(e.Warnings, "no gaps, as they have too few wrong answers: "+strings.Join(passed, ", "))
 	}
 	e.Warnings = append(e.Warnings, tooLong(len(encoding.IDs), seen, "each gap")...)
-	e.Signature = r.signature(e.Model)
+	e.Signature = r.signature(e.Model, seen)
 	return e, nil
 }
 
@@ -199,13 +200,16 @@ func (r *GapsRequest) unused(text string, keys [][2]int) []string {
 
 func (r *GapsRequest) letter() byte { return letterOf(r.Part) }
 
-func (r *GapsRequest) signature(m Model) string {
+func (r *GapsRequest) signature(m Model, seen int) string {
 	var s signature
 	s.add("method", "gaps")
 	if r.Options > 0 {
 		s.add("options", fmt.Sprint(r.Options))
 		s.add("below", fmt.Sprint(r.Below))
 		s.add("seed", fmt.Sprint(r.Seed))
+	}
+	if seen > 0 {
+		s.add("seen", strconv.Itoa(seen))
 	}
 	s.model(m)
 	return s.String()

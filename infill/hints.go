@@ -46,7 +46,7 @@ func fewer(r *Result, top int) []string {
 	if len(r.Fills) >= top || !chains && (r.Proven == nil || *r.Proven) {
 		return []string{}
 	}
-	advice := "give more with --budget"
+	advice := "give a larger budget"
 	if chains {
 		advice = "draw more (samples, steps), or raise the temperature"
 	}
@@ -210,13 +210,13 @@ func (w *work) advice(r *rules, b tokenize.Blank, token int) string {
 	class := w.plan.filler.vocabulary.classes()[token]
 	switch text := w.plan.filler.tokenizer.Token(token); {
 	case b.TouchesLeft:
-		return "write a blank after the word on its left, or --fill any"
+		return "write a blank after the word on its left, or take fill=any"
 	case class&continuingToken != 0:
-		return "write the blank onto the word that it goes on with, or --fill any"
+		return "write the blank onto the word that it goes on with, or take fill=any"
 	case r.fill == FillWords && strings.Contains(".!?", text):
-		return "end the sentence, or --fill tokens"
+		return "end the sentence, or take fill=tokens"
 	case r.fill == FillWords:
-		return "--fill tokens takes it"
+		return "fill=tokens takes it"
 	}
-	return "--fill any takes it"
+	return "fill=any takes it"
 }

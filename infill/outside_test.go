@@ -222,7 +222,7 @@ var (
 	spec     samplers.Spec
 	laws     []samplers.Law
 	streams  []*rand.Rand
-	room     func(rejected int) int
+	room     func(done, rejected int) int
 	accepted *samplers.Acceptance
 	bundle   *models.Bundle
 	_        batch.Job

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -259,7 +258,7 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 	result.Place = a.place
 	why := "unfinished: interrupted " + a.place
 	if result.LeftOutAtMost != nil {
-		why += fmt.Sprintf(": nothing left out has more than %.3g", *result.LeftOutAtMost)
+		why += ": nothing left out has more than " + AtMost(*result.LeftOutAtMost)
 	}
 	result.Warnings = slices.Insert(result.Warnings, 0, why)
 	result.Ends++
@@ -301,6 +300,7 @@ type work struct {
 func (w *work) tell(p Progress) {
 	if w.observe != nil {
 		p.Template = w.plan.Request.Template
+		p.Method = w.plan.Request.Method.Name()
 		w.observe(p)
 	}
 }

@@ -22,7 +22,7 @@ type Request struct {
 	// Fit says which fills are seen; it changes no probability.
 	Fit Fit
 	// Top is the number of fills to keep.
-	Top int `option:"top" default:"5" minimum:"1" maximum:"65536" word:"N" unit:"fills" help:"fills to print"`
+	Top int `option:"top" default:"5" minimum:"1" maximum:"65536" word:"N" help:"fills to print"`
 	// Method finds the fills; nil is Search{}.
 	Method Method
 	// Seed starts all random numbers.

@@ -167,15 +167,15 @@ type WarmUpStats struct {
 
 // Progress is the state of a run at one step. The receiver may keep a Progress:
 // nothing in it changes afterwards.
-//
-// A search has no chains, so Step and Steps give its progress in percent of the
-// budget.
 type Progress struct {
 	Template string
-	Step     int   // 0 for the initial states
-	Steps    int   // number of steps of the whole run
-	Pieces   []int // the number of slots of each blank, [blanks]
-	WarmUp   bool
+	Method   string // MethodSearch, MethodDraws or MethodChains
+	// Step is a step of chains, 0 for their initial states, the draws so far, or the
+	// percent of a search's budget.
+	Step   int
+	Steps  int   // all of these
+	Pieces []int // the number of slots of each blank, [blanks]
+	WarmUp bool
 	// TokenIDs holds the token id in each slot of each chain, [chains × slots].
 	TokenIDs []int
 	// LogLikelihoods holds U of each chain in nats, [chains]; NaN if neither the
@@ -206,8 +206,10 @@ func (p Progress) Result() *Result {
 // String says what a run does and how far it is.
 func (p Progress) String() string {
 	switch {
-	case p.TokenIDs == nil:
+	case p.Method == MethodSearch:
 		return fmt.Sprintf("searching, %d %% of the budget", p.Step)
+	case p.Method == MethodDraws:
+		return fmt.Sprintf("drawing, %d of %d", p.Step, p.Steps)
 	case p.WarmUp:
 		return fmt.Sprintf("warm-up, step %d of %d", p.Step, p.Steps)
 	}

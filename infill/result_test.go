@@ -41,9 +41,10 @@ func TestProgressText(t *testing.T) {
 		p    Progress
 		want string
 	}{
-		{Progress{Step: 3, Steps: 100}, "searching, 3 % of the budget"},
-		{Progress{Step: 3, Steps: 50, WarmUp: true, TokenIDs: []int{}}, "warm-up, step 3 of 50"},
-		{Progress{Step: 30, Steps: 50, TokenIDs: []int{}}, "sampling, step 30 of 50"},
+		{Progress{Method: MethodSearch, Step: 3, Steps: 100}, "searching, 3 % of the budget"},
+		{Progress{Method: MethodDraws, Step: 3, Steps: 50}, "drawing, 3 of 50"},
+		{Progress{Method: MethodChains, Step: 3, Steps: 50, WarmUp: true, TokenIDs: []int{}}, "warm-up, step 3 of 50"},
+		{Progress{Method: MethodChains, Step: 30, Steps: 50, TokenIDs: []int{}}, "sampling, step 30 of 50"},
 	} {
 		if test.p.String() != test.want || test.p.Result() != nil {
 			t.Errorf("%q, want %q; result %v", test.p, test.want, test.p.Result())

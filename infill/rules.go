@@ -64,7 +64,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		}
 		if lists[i+1] == nil && b.High > 1 {
 			return nil, constrained("blank %d: a pattern is for words of one token: leave the length out, or "+
-				"give the blank a list with --slot", i+1)
+				"give the blank a list of words", i+1)
 		}
 	}
 	if err := named(t, lists); err != nil {
@@ -360,14 +360,14 @@ func (r *rules) nothing(number int, b tokenize.Blank, piece int) error {
 	switch {
 	case len(r.kinds(b, piece == 0)) == 0:
 		return misfit("fill", "the model's vocabulary (vocab.txt or tokenizer.json) has nothing that blank %d may "+
-			"take: --fill any takes every token", number+1)
+			"take: fill=any takes every token", number+1)
 	case r.blanks[number].pattern != nil:
 		advice := "loosen it"
 		odd := func(c rune) bool { return c > unicode.MaxASCII || unicode.IsUpper(c) }
 		if !r.vocabulary.tokenizer.Cased() && strings.ContainsFunc(b.Pattern, odd) {
 			advice = "its words have no capitals, and mostly no accents; loosen it"
 		}
-		return constrained("no word of the vocabulary fits %s: %s, or give the blank a list with --slot",
+		return constrained("no word of the vocabulary fits %s: %s, or give the blank a list of words",
 			b.Pattern, advice)
 	}
 	return constrained("nothing is left for blank %d: loosen them", number+1)

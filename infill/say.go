@@ -98,6 +98,16 @@ func (r *Result) Found() string {
 	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, most)
 }
 
+// Divided says by what each probability is divided, where blanks may have several
+// lengths; else "".
+func (r *Result) Divided() string {
+	if r.Stats.Lengths == 0 {
+		return ""
+	}
+	return fmt.Sprintf("each probability is divided by %d, the number of lengths that the blanks may have",
+		r.Stats.Lengths)
+}
+
 // ProvenFills returns how many fills of a search, from the first, are proven to be the
 // likeliest: those that are at least as likely as any other fill can be.
 func (r *Result) ProvenFills() (n int) {

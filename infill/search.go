@@ -144,8 +144,8 @@ func (s Search) none(w *work, search *samplers.Search) error {
 	if search.Proven() {
 		return errNoFill
 	}
-	return constrained("no fill that the constraints allow was found in %d model rows: loosen them, or give more with "+
-		"--budget", w.asker.rows)
+	return constrained("no fill that the constraints allow was found in %d model rows: loosen them, or give a "+
+		"larger budget", w.asker.rows)
 }
 
 // combinations returns the number of fills of the lists, or 0 if a blank has no

@@ -375,6 +375,18 @@ func TestLongText(t *testing.T) {
 	}
 }
 
+// TestDrawsTell: draws say how many are made.
+func TestDrawsTell(t *testing.T) {
+	f, _ := newFake(t)
+	o := asked{Samples: 40}
+	o.Budget.Rows = 1 << 20
+	var told []string
+	_, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) { told = append(told, p.String()) })
+	if err != nil || told[0] != "drawing, 0 of 40" || told[len(told)-1] != "drawing, 40 of 40" {
+		t.Errorf("%q, %v", told, err)
+	}
+}
+
 // TestDraws: independent draws follow the law, given what the blanks may take,
 // and have the model's own probabilities.
 func TestDraws(t *testing.T) {

@@ -27,13 +27,7 @@ import (
 
 const auto = "auto"
 
-// These are the largest valid counts. Their only purpose is that a typing
-// mistake does not ask for too much memory.
-const (
-	maxChains = 1 << 16
-	maxTop    = 10000 // fills that a search can be asked to prove
-	maxSteps  = 1 << 24
-)
+const maxTop = 10000 // fills that a search can be asked to prove
 
 // whole reads a whole number within bounds. It takes 3.0 too, which pandas
 // writes for 3 beside gaps.

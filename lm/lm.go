@@ -134,6 +134,9 @@ func limits(c models.Config, device string) chunkLimits {
 		queries: max(1, min(256, (8<<20)/c.VocabularySize))}
 }
 
+// ValidDevice returns an error if Options.Device cannot be that.
+func ValidDevice(name string) error { return ort.CheckDevice(name) }
+
 // MaxThreads returns the largest number of threads of a model call: four times
 // the processors.
 func MaxThreads() int { return ort.MaxThreads() }

@@ -41,8 +41,8 @@ var errNoMass = errors.New("the laws allow no state of positive probability")
 // weights. The log-probabilities of its states are those of temperature 1.
 //
 // A trial needs a conditional for each slot after the first. room, if not nil,
-// gets the number of rejected trials, and returns how many more conditionals Draw
-// may ask for. A trial begins only if there is room for all that the open trials may
+// gets the numbers of draws and of rejected trials so far, and returns how many more
+// conditionals Draw may ask for. A trial begins only if there is room for all that the open trials may
 // still need, and for a whole one of the longest law. When none can begin, and
 // those that have begun are done, Draw ends.
 //
@@ -50,7 +50,7 @@ var errNoMass = errors.New("the laws allow no state of positive probability")
 // fails, it returns the error with the draws so far: those of the trials that began
 // before the first that is open.
 func Draw(ctx context.Context, laws []Law, temperature float64, streams []*rand.Rand,
-	room func(rejected int) int) ([]Drawn, error) {
+	room func(done, rejected int) int) ([]Drawn, error) {
 	err := checkLaws(laws)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func Draw(ctx context.Context, laws []Law, temperature float64, streams []*rand.
 		f.longest = max(f.longest, laws[i].slots()-1)
 	}
 	if room == nil {
-		f.room = func(int) int { return math.MaxInt }
+		f.room = func(int, int) int { return math.MaxInt }
 	}
 	err = f.first(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ type forward struct {
 	laws        []Law
 	temperature float64
 	streams     []*rand.Rand
-	room        func(rejected int) int
+	room        func(done, rejected int) int
 	trials      []trial   // the last trial of each stream
 	waiting     []int     // the streams that begin a trial next, in this order
 	open        []int     // the streams whose trials have begun and not ended
@@ -196,7 +196,7 @@ func (f *forward) admit() {
 	for _, i := range f.open {
 		hold(i)
 	}
-	room := f.room(f.rejected)
+	room := f.room(f.begun-f.rejected-len(f.open), f.rejected)
 	for len(f.waiting) > 0 && len(shared)+later+f.longest <= room {
 		i := f.waiting[0]
 		f.waiting = f.waiting[1:]

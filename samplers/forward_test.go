@@ -159,7 +159,7 @@ func TestDrawBudget(t *testing.T) {
 			for i := range laws {
 				laws[i].Target = &limited{plain[i].Target.(*tables), count}
 			}
-			room := func(rejected int) int { return c.room + len(laws) - count.asked - rejected }
+			room := func(_, rejected int) int { return c.room + len(laws) - count.asked - rejected }
 			draws, err := Draw(ctx, laws, 1, Streams(uint64(seed), "", 25), room)
 			if (err != nil) != (ctx.Err() != nil) || count.asked > c.room+len(laws) {
 				t.Fatalf("%s: %d conditionals of %d, error %v", name, count.asked, c.room+len(laws), err)
@@ -220,7 +220,7 @@ func TestDrawEnds(t *testing.T) {
 		draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
 	law := Law{Target: target, Order: []int{0, 1},
 		Choices: pairs(target.categories, func(first, last int) bool { return first == last })}
-	draws, err := Draw(t.Context(), []Law{law}, 1, Streams(1, "", 50), func(rejected int) int { return 20 - rejected })
+	draws, err := Draw(t.Context(), []Law{law}, 1, Streams(1, "", 50), func(_, rejected int) int { return 20 - rejected })
 	done := 0
 	for _, d := range draws {
 		if d.Done {
@@ -232,7 +232,7 @@ func TestDrawEnds(t *testing.T) {
 	}
 	never := Law{Target: target, Order: []int{0, 1},
 		Choices: pairs(target.categories, func(first, last int) bool { return false })}
-	room := func(rejected int) int { return 1000 - rejected }
+	room := func(_, rejected int) int { return 1000 - rejected }
 	draws, err = Draw(t.Context(), []Law{never}, 1, Streams(1, "", 2), room)
 	if err != nil || draws[0].Done {
 		t.Errorf("%v, %v", draws, err)

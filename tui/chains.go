@@ -78,7 +78,7 @@ func verdict(s *snapshot) string {
 		return "U of this sampler is worked out when it is done, or more draws are needed."
 	case r == nil:
 		return "Too few draws, or all of the same fill, for R-hat and ESS."
-	case *r >= 1000:
+	case *r >= infill.CappedRHat:
 		return "No chain moves, and they stand at different fills: nothing can be said of the distribution."
 	case c.Chains == 1:
 		return "A single chain cannot tell whether others would agree."

@@ -182,7 +182,7 @@ func (p *fillsPage) page(columns, rows int) string {
 	return p.table(columns, rows-len(notes)) + strings.TrimSuffix("\n"+strings.Join(notes, "\n"), "\n")
 }
 
-// summary returns a line on how the result was found, as the command prints it,
+// summary returns lines on how the result was found, as the command prints them,
 // and the result's warnings. This page lists all fills found, so it needs no
 // warning about how the run ended.
 func summary(s *snapshot) []string {
@@ -193,7 +193,11 @@ func summary(s *snapshot) []string {
 			infill.Counted(r.Stats.Draws, "draw"))
 	}
 	line += "; " + infill.Counted(r.Stats.ModelRows, "model row")
-	return append([]string{line}, r.Warnings[r.Ends:]...)
+	lines := []string{line}
+	if divided := r.Divided(); divided != "" {
+		lines = []string{divided, line}
+	}
+	return append(lines, r.Warnings[r.Ends:]...)
 }
 
 // column is a column of numbers in the table of fills.

@@ -84,6 +84,14 @@ func TestBudget(t *testing.T) {
 	d.shows("not proven: nothing left out has more than " + infill.AtMost(*want.LeftOutAtMost))
 }
 
+// TestDivided: the screen says what divides the probabilities, as the command does.
+func TestDivided(t *testing.T) {
+	c, _ := testConfig(t, "She [MASK:1-2] .")
+	d := newDriver(t, c, 110, 24)
+	d.settle()
+	d.shows("each probability is divided by 2, the number of lengths that the blanks may have")
+}
+
 // TestShares: where every blank has a list, the share of each fill stands
 // beside its probability, and that of each word is the sum over fills.
 func TestShares(t *testing.T) {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
 )
 
 // TestEveryCommandHasUsage walks the tree, so that a new command is held to it too.
@@ -46,3 +49,32 @@ func TestHelpFits(t *testing.T) {
 }
 
 func TestHelpScripts(t *testing.T) { scripts(t, "help") }
+
+// TestFormatsHelp: help formats names each field of results and scores.
+func TestFormatsHelp(t *testing.T) {
+	topic := helpText("topics", "formats")
+	names := fieldNames(reflect.TypeFor[infill.Result]())
+	for _, name := range append(names, fieldNames(reflect.TypeFor[infill.Score]())...) {
+		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(topic) {
+			t.Errorf("help formats does not say what %s is", name)
+		}
+	}
+}
+
+// fieldNames returns the names in the JSON of a type, with those of all that it holds.
+func fieldNames(of reflect.Type) (names []string) {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			names = append(names, name)
+			names = append(names, fieldNames(of.Field(i).Type)...)
+		}
+	}
+	return names
+}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,12 +99,8 @@ func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	s, err := settings(ctx, a.Filler, r)
-	v := reflect.ValueOf(a).Elem()
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get("option")
-		if name != "" {
-			s[name] = fmt.Sprint(v.Field(i).Interface())
-		}
+	for _, fact := range augmentOptions.Facts(a) {
+		s[fact.Name] = fact.Text
 	}
 	return s, err
 }

@@ -27,6 +27,7 @@ import (
 	"infill/infill"
 	"infill/internal/journal"
 	"infill/internal/object"
+	"infill/internal/option"
 	"infill/internal/parallel"
 	"infill/lm"
 )
@@ -181,7 +182,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	maps.Copy(now.Settings, map[string]string{"form": string(out.Form), "input": input.sum, "column": j.Work.column(),
-		"options": strings.Join(options, ","), "columns": strings.Join(j.Columns, ",")})
+		"options": option.Join(options), "columns": option.Join(j.Columns)})
 	whole := j.Shard.Count == 0
 	if done {
 		s := &Summary{Output: out.Path, Done: true, Rejected: made.Rejected}

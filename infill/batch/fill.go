@@ -14,6 +14,7 @@ import (
 	"infill/infill"
 	"infill/internal/lines"
 	"infill/internal/object"
+	"infill/internal/option"
 )
 
 // Fill is the work that fills the template of each record.
@@ -176,7 +177,7 @@ func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	s, err := settings(ctx, f.Filler, r)
-	s["keep"] = strings.Join(f.Keep, ",")
+	s["keep"] = option.Join(f.Keep)
 	return s, err
 }
 

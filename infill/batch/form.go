@@ -40,7 +40,6 @@ var suffixes = map[string]Form{
 	".txt": formText, ".text": formText,
 }
 
-// kinds maps the suffixes of file names to compressions.
 // File names a file in one of the forms.
 type File struct {
 	Path string
@@ -82,7 +81,7 @@ func (f File) resolve(what string) (File, error) {
 		Reason: fmt.Sprintf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
 			"or .txt (also with .gz or .zst), or name the form", f.Path, what)}
 	if filepath.Ext(name) == ".parquet" {
-		wrong.Reason = f.Path + ": Parquet is not read or written here: in Python, Infill().run does it; or take " +
+		wrong.Reason = f.Path + ": Parquet is not read or written here: in Python, Infill().run fills it; or take " +
 			"JSON lines, which pandas makes: " + parquet(f.Path, what)
 	}
 	return f, wrong

@@ -57,7 +57,7 @@ type Schema struct {
 
 // An Option is a setting that a user can give by a name.
 type Option struct {
-	Name, Help, Word, Unit, Join string
+	Name, Help, Word, Join string
 	// Short is the letter of a flag; "" if it has none.
 	Short string
 	// Alias is another name; "" if there is none.
@@ -170,7 +170,7 @@ func newOption(f field) Option {
 	r := ruleOf(f)
 	s := r.schema()
 	o := Option{Name: f.name, Alias: tag.Get("alias"), Short: tag.Get("short"), Help: tag.Get("help"),
-		Word: tag.Get("word"), Unit: tag.Get("unit"), Join: tag.Get("join"),
+		Word: tag.Get("word"), Join: tag.Get("join"),
 		Values: s.Values, Closed: s.Closed, JSON: s.Kind, rule: r}
 	if tag.Get("default") != "" {
 		o.defaults = r.text(r.must(tag.Get("default")))

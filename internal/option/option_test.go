@@ -13,7 +13,7 @@ import (
 
 // request has an option of each kind.
 type request struct {
-	Count   int           `option:"count" default:"5" minimum:"1" maximum:"9" unit:"things" help:"how many"`
+	Count   int           `option:"count" default:"5" minimum:"1" maximum:"9" help:"how many"`
 	Steps   int           `option:"steps" default:"50" minimum:"0" words:"0=-1,none=-1"`
 	Half    int           `option:"half-of" default:"half" minimum:"0" words:"half=0,0=-1"`
 	Seed    uint64        `option:"seed"`

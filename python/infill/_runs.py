@@ -37,8 +37,7 @@ def flags(options: Mapping[str, Any]) -> list[str]:
 def _list(value: Any) -> str:
     if isinstance(value, str) or not isinstance(value, Iterable):
         return str(value)
-    quoted = [str(v) for v in value]
-    return ",".join('"' + v.replace('"', '""') + '"' if any(c in v for c in ',"\n=') else v for v in quoted)
+    return ",".join('"' + str(v).replace('"', '""') + '"' for v in value)
 
 
 def run(command: Sequence[str], source: str, target: str, shown: bool) -> list[str]:

@@ -200,6 +200,12 @@ func checkLibrary(path string) error {
 	return nil
 }
 
+// CheckDevice returns an error if no device has that name.
+func CheckDevice(name string) error {
+	_, _, err := parseDevice(name)
+	return err
+}
+
 func parseDevice(name string) (device string, index int, err error) {
 	device, number, numbered := strings.Cut(name, ":")
 	switch {
@@ -213,7 +219,7 @@ func parseDevice(name string) (device string, index int, err error) {
 			return device, index, nil
 		}
 	}
-	return "", 0, fmt.Errorf("unknown device %q; valid are auto, cpu, cuda, cuda:N", name)
+	return "", 0, fmt.Errorf("%q is not one of auto, cpu, cuda, or cuda:N with the number of a GPU", name)
 }
 
 // Version returns onnxruntime's version, such as "1.31.1".

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"runtime"
 	"slices"
 
@@ -26,9 +25,6 @@ type ModelOptions struct {
 
 // devices lists the values that the shell offers; cuda:N is valid too.
 var devices = []string{"auto", "cpu", "cuda"}
-
-// deviceOf matches every valid device.
-var deviceOf = regexp.MustCompile(`^(auto|cpu|cuda(:\d+)?)$`)
 
 // Register defines the flags for o.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
@@ -65,9 +61,10 @@ func ModelNames() (names []string) {
 // Validate returns an error if a flag has a wrong value. Call Validate before
 // Open.
 func (o *ModelOptions) Validate() error {
+	err := lm.ValidDevice(o.Device)
 	switch {
-	case !deviceOf.MatchString(o.Device):
-		return Usagef("--device: %q is not one of auto, cpu, cuda, or cuda:N with the number of a GPU", o.Device)
+	case err != nil:
+		return Usagef("--device: %w", err)
 	case o.Threads < 0:
 		return Usagef("--threads: %d is not a whole number of 0 (one per core) or more", o.Threads)
 	case o.Threads > lm.MaxThreads():
@@ -117,4 +114,17 @@ func (o *ModelOptions) Report(s *terminal.Streams, format string, args ...any) {
 // Warn prints a warning as one line, unless the flag quiet is set.
 func (o *ModelOptions) Warn(s *terminal.Streams, format string, args ...any) {
 	Warn(s, o.Quiet, format, args...)
+}
+
+const manyWarnings = 5 // most warnings printed of a text
+
+// WarnOf prints the warnings of a text, at most manyWarnings.
+func (o *ModelOptions) WarnOf(s *terminal.Streams, e Entry, warnings []string) {
+	for i, w := range warnings {
+		if i == manyWarnings {
+			o.Warn(s, "%sand %d more; --format json lists all", e.Place(), len(warnings)-i)
+			return
+		}
+		o.Warn(s, "%s%s", e.Place(), w)
+	}
 }

@@ -122,15 +122,7 @@ func (c *command) run(ctx context.Context) (err error) {
 				if err != nil { // print the fills found so far
 					return errors.Join(err, p.Print(a), p.End())
 				}
-				for i, w := range result.Warnings {
-					more := len(result.Warnings) - i
-					if i == manyWarnings {
-						w = fmt.Sprintf("and %d more; --format json lists all", more)
-					}
-					if i <= manyWarnings {
-						c.model.Warn(c.streams, "%s%s", e.Place(), w)
-					}
-				}
+				c.model.WarnOf(c.streams, e, result.Warnings)
 				c.model.Note(c.streams, "signature %s", result.Signature)
 				return p.Print(a)
 			}, err
@@ -218,10 +210,7 @@ func (c *command) read(e cli.Entry) (infill.Request, error) {
 	return r, nil
 }
 
-const (
-	manySlots    = 10 // above this number of slots, a warning says how long a fill may take
-	manyWarnings = 5  // most warnings printed for a text
-)
+const manySlots = 10 // above this number of slots, a warning says how long a fill may take
 
 // before returns a warning to print before a fill of many slots, which may take long.
 func before(p *infill.Plan) string {

@@ -126,10 +126,10 @@ func optional[T any](format string, x *T) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// rHat formats R-hat. As 1000 means 1000 or more, it becomes ">= 1000".
+// rHat formats R-hat.
 func rHat(x *float64) string {
-	if x != nil && *x >= 1000 {
-		return ">= 1000"
+	if x != nil && *x >= infill.CappedRHat {
+		return fmt.Sprintf(">= %d", infill.CappedRHat)
 	}
 	return optional("%.2f", x)
 }
@@ -142,9 +142,8 @@ func footer(r *infill.Result, verbose bool) []string {
 	if r.Unfinished {
 		lines = append(lines, "unfinished: interrupted "+r.Place)
 	}
-	if s.Lengths > 0 {
-		lines = append(lines, fmt.Sprintf("each probability is divided by %d, the number of lengths that the blanks "+
-			"may have", s.Lengths))
+	if divided := r.Divided(); divided != "" {
+		lines = append(lines, divided)
 	}
 	cost := fmt.Sprintf("%s, %.2f s%s", infill.Counted(s.ModelRows, "model row"), s.Seconds,
 		optional(", seed %d", r.Seed))

@@ -242,7 +242,7 @@ func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 			o.job.Work = &o.Augment
 		})
 	cli.Bind(cmd, &o.Augment)
-	cli.AddOptions(cmd, &o.given, "temperature", "pos", "ban", "seed")
+	cli.AddOptions(cmd, &o.given, "temperature", "pos", "ban", "budget", "seed")
 	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
 	return cmd
 }

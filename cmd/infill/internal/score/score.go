@@ -36,7 +36,8 @@ type command struct {
 	tokens  bool
 	rank    string // one of ranks
 	pairs   bool
-	columns []string // columns of a file with the text, or with the better and the other text of a pair
+	columns []string   // columns of a file with the text, or with the better and the other text of a pair
+	from    batch.Form // of files whose names do not say it; "" if all do
 }
 
 var ranks = []string{"input", "sum", "perplexity"}
@@ -87,6 +88,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.Var((*cli.List)(&c.columns), "column",
 		"`NAME` of a file's column of texts (default text); with --pairs NAME,NAME, the better text and the other "+
 			"(default first,second)")
+	cli.AddChoice(cmd, (*string)(&c.from), "from", "", cli.Texts(batch.Forms()), "format of the files, if their "+
+		"names do not say")
 	flags.Var((*cli.List)(&c.keep), "keep", "`LIST` of columns to copy, though they have an option's name")
 	c.input.Register(cmd)
 	c.model.Register(cmd)
@@ -141,7 +144,7 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 			entries = append(entries, argument)
 			continue
 		}
-		records, err := batch.Records(batch.File{Path: argument.Text}, c.columns...)
+		records, err := batch.Records(batch.File{Path: argument.Text, Form: c.from}, c.columns...)
 		if err != nil {
 			usage := &cli.UsageError{Err: cli.Describe(err)}
 			var missing *infill.OptionError
@@ -315,15 +318,13 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 				own.Text, own.Context = text, before
 				score, err := f.Score(ctx, own)
 				if err != nil {
-					return nil, cli.Describe(err)
+					return nil, cli.DescribeLine(e.Of, err)
 				}
 				r.scores = append(r.scores, score)
 			}
 			return func() error {
 				for _, s := range r.scores {
-					for _, warning := range s.Warnings {
-						c.model.Warn(c.streams, "%s", warning)
-					}
+					c.model.WarnOf(c.streams, e, s.Warnings)
 				}
 				return tell(r)
 			}, nil
