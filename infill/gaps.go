@@ -224,11 +224,11 @@ func (r *GapsRequest) keys() (text string, keys [][2]int, err error) {
 	if !r.chooses() {
 		return bracketed(r.Text)
 	}
-	for _, part := range tokenize.Parts(r.Text) {
+	for _, part := range tokenize.Maskable(r.Text) {
 		word := r.Text[part.Start:part.End]
 		first, _ := utf8.DecodeRuneInString(word)
 		listed := func(other string) bool { return strings.EqualFold(word, other) }
-		if !unicode.IsLetter(first) || r.Words != nil && !slices.ContainsFunc(r.Words, listed) {
+		if r.Words != nil && !slices.ContainsFunc(r.Words, listed) {
 			continue
 		}
 		if r.Part != "" && strings.IndexByte(speech()[strings.ToLower(word)], r.letter()) < 0 {

@@ -2,6 +2,8 @@ package tokenize
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -46,6 +48,22 @@ func Parts(text string) (list []Part) {
 		from = at[1]
 	}
 	signs(len(text))
+	return list
+}
+
+// Maskable returns the words of a text that a blank may take the place of: they begin
+// with a letter, and are no short forms after an apostrophe ('s).
+func Maskable(text string) (list []Part) {
+	for _, p := range Parts(text) {
+		word := text[p.Start:p.End]
+		first, _ := utf8.DecodeRuneInString(word)
+		before, _ := utf8.DecodeLastRuneInString(text[:p.Start])
+		short := strings.ContainsRune("'’", before) &&
+			slices.Contains([]string{"s", "t", "d", "m", "re", "ve", "ll", "em"}, strings.ToLower(word))
+		if unicode.IsLetter(first) && !short {
+			list = append(list, p)
+		}
+	}
 	return list
 }
 

@@ -7,6 +7,20 @@ import (
 	"infill/tokenize"
 )
 
+// TestMaskable: a blank may take the place of a word, and not of a number, a sign or a
+// short form.
+func TestMaskable(t *testing.T) {
+	const text = "the dog 's 3 tails don ’t wag , she's in mother-in-law"
+	var got []string
+	for _, p := range tokenize.Maskable(text) {
+		got = append(got, text[p.Start:p.End])
+	}
+	want := []string{"the", "dog", "tails", "don", "wag", "she's", "in", "mother-in-law"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestWordSpans: a word is one in every script, with its marks, and a blank is
 // none.
 func TestWordSpans(t *testing.T) {

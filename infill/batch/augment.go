@@ -281,22 +281,13 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, r infill.Request,
 	return &variant{Original: text, Masked: masked, Fills: f.Values, LogLikelihood: &f.LogLikelihood, text: f.Text}, nil
 }
 
-// words returns the words of a text. A word begins with a letter and is no
-// short form after an apostrophe ('s). all is the number of words, and mayMask
-// holds the byte ranges of words that may be masked.
+// words returns the number of the words of a text, and the byte ranges of those that
+// may be masked.
 func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 	safe := a.protected(text)
-	for _, part := range tokenize.Parts(text) {
-		word := text[part.Start:part.End]
-		first, _ := utf8.DecodeRuneInString(word)
-		before, _ := utf8.DecodeLastRuneInString(text[:part.Start])
-		short := strings.ContainsRune("'’", before) &&
-			slices.Contains([]string{"s", "t", "d", "m", "re", "ve", "ll", "em"}, strings.ToLower(word))
-		if !unicode.IsLetter(first) || short {
-			continue
-		}
+	for _, part := range tokenize.Maskable(text) {
 		all++
-		kept := a.KeepStopWords && tokenize.StopWord(word)
+		kept := a.KeepStopWords && tokenize.StopWord(text[part.Start:part.End])
 		protected := slices.ContainsFunc(safe, func(s []int) bool { return part.Start < s[1] && s[0] < part.End })
 		if !kept && !protected {
 			mayMask = append(mayMask, [2]int{part.Start, part.End})
