@@ -155,7 +155,7 @@ const bodyTime = 15 * time.Second
 
 // operation adds to o the limits, the security and the errors that all operations share.
 func (s *Server) operation(o huma.Operation) huma.Operation {
-	o.MaxBodyBytes = s.Limits.Body + 1 // package huma refuses a body of as many bytes
+	o.MaxBodyBytes = -1 // wholeBody bounds them
 	o.BodyReadTimeout = bodyTime
 	if s.Token != "" {
 		o.Security = []map[string][]string{{"token": {}}}

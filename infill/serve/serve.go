@@ -312,8 +312,8 @@ func open(r *http.Request) bool {
 		slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
-// guarded checks host, origin, token, content type and length of a request
-// before anything reads the body.
+// guarded checks host, origin, token and content type of a request before
+// anything reads the body.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	token := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -367,12 +367,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding))
 			return
 		}
-		if r.ContentLength > s.Limits.Body {
-			refuse(http.StatusRequestEntityTooLarge,
-				fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body))
-			return
-		}
-		r.Body = wholeBody{r.Body, h}
+		r.Body = wholeBody{http.MaxBytesReader(w, r.Body, s.Limits.Body), h}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -384,9 +379,9 @@ func deliberate(h http.Header) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
-// wholeBody reports a body that is cut off as the client's fault, which package
-// huma would report as the server's. It also ends the connection, because the
-// bytes that follow are not a request.
+// wholeBody reports a body that is cut off or too long as the client's fault,
+// which package huma would report as the server's. It also ends the connection,
+// because the bytes that follow are not a request.
 type wholeBody struct {
 	io.ReadCloser
 	answer http.Header
@@ -398,6 +393,11 @@ func (b wholeBody) Read(p []byte) (int, error) {
 		return n, err
 	}
 	b.answer.Set("Connection", "close")
+	var long *http.MaxBytesError
+	if errors.As(err, &long) {
+		return n, &Problem{status: http.StatusRequestEntityTooLarge,
+			Message: fmt.Sprintf("a request may have %d bytes: send fewer texts at once", long.Limit)}
+	}
 	slow := net.Error(nil)
 	if errors.As(err, &slow) && slow.Timeout() {
 		return n, err

@@ -1138,7 +1138,7 @@ func TestExactLimits(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || answer.StatusCode != want ||
-			want == 413 && !strings.Contains(string(text), "more bytes than this server takes") {
+			want == 413 && !strings.Contains(string(text), "a request may have 23 bytes") {
 			t.Errorf("%s: %d %s, want %d (%v)", body, answer.StatusCode, text, want, err)
 		}
 	}
