@@ -207,11 +207,7 @@ func (s *Server) maskPlan(f *infill.Filler, text string, o maskParameters) (*inf
 				"POST /v1/fill", t.Blanks[group[0]].Name)
 		}
 	}
-	if p.Slots() > s.Limits.Blanks {
-		return nil, unfit("%d tokens to fill in a text, this server takes %d: split the text", p.Slots(),
-			s.Limits.Blanks)
-	}
-	return p, nil
+	return p, s.checkSlots(p)
 }
 
 // targetIDs returns the token ids of words, ascending. Of a word that is no token,

@@ -279,7 +279,14 @@ func (s *Server) checkTexts(n int) error {
 	case n == 0:
 		return unfit("no text: send at least one")
 	case n > s.Limits.Texts:
-		return unfit("%d texts in one request, this "+"server takes %d: send several requests", n, s.Limits.Texts)
+		return unfit("%d texts in one request, this server takes %d: send several requests", n, s.Limits.Texts)
+	}
+	return nil
+}
+
+func (s *Server) checkSlots(p *infill.Plan) error {
+	if p.Slots() > s.Limits.Blanks {
+		return unfit("%d tokens to fill in one text, this server takes %d: split the text", p.Slots(), s.Limits.Blanks)
 	}
 	return nil
 }
@@ -295,11 +302,13 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	if err != nil {
 		return nil, 0, err
 	}
+	err = s.checkSlots(p)
+	if err != nil {
+		return nil, 0, err
+	}
 	l := &s.Limits
 	rows, bytes := p.Cost()
 	switch {
-	case p.Slots() > l.Blanks:
-		return nil, 0, unfit("%d tokens to fill in one text, this server takes %d: split the text", p.Slots(), l.Blanks)
 	case int(p.Request.Top) > l.Top:
 		return nil, 0, unfit("top: %d fills, this server gives %d of a text: ask for fewer", p.Request.Top, l.Top)
 	case rows > l.Rows:
