@@ -25,7 +25,7 @@ func readGaps(v object.Value) (*gapsRequest, error) {
 
 // Schema implements huma.SchemaProvider.
 func (gapsRequest) Schema(huma.Registry) *huma.Schema {
-	return bodySchema(infill.GapsOptions, map[string]*huma.Schema{"model": modelKey(),
+	return bodySchema(infill.GapsOptions.Options(), map[string]*huma.Schema{"model": modelKey(),
 		"text": {Type: huma.TypeString,
 			Description: "A text. Without every, pos and words its gaps stand in brackets."},
 	}, "text")

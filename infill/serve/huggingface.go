@@ -42,7 +42,7 @@ var maskOptions = option.Of(option.Owner{Zero: maskParameters{}})
 
 // Schema implements huma.SchemaProvider.
 func (maskParameters) Schema(huma.Registry) *huma.Schema {
-	return bodySchema(maskOptions, map[string]*huma.Schema{})
+	return bodySchema(maskOptions.Options(), map[string]*huma.Schema{})
 }
 
 // Candidate is one token for a blank.

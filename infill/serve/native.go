@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -74,39 +73,14 @@ func readFill(v object.Value) (fillRequest, error) {
 	return q, nil
 }
 
-// key describes a key of a request. kind is the JSON type of the key's value; a
-// string is also accepted.
-type key struct{ help, kind string }
-
-// fillKeys describes the keys of a fill request: template, id, model and all
-// options.
-func fillKeys() map[string]key {
-	keys := map[string]key{
-		"template": {"The text; each [MASK] is a blank.", huma.TypeString},
-		"id":       {"A name of the request, which comes again in its answer.", huma.TypeString},
-		"model":    {"The name of a model that is served; the default model where none is named.", huma.TypeString},
-	}
-	for _, option := range infill.Options() {
-		k := key{option.Help, option.JSON}
-		if option.Closed && option.Word != "" {
-			k.help += "; one of " + strings.Join(option.Values, ", ")
-		}
-		keys[strings.ReplaceAll(option.Name, "-", "_")] = k
-	}
-	return keys
-}
-
 // Schema implements huma.SchemaProvider.
-func (fillRequest) Schema(r huma.Registry) *huma.Schema {
-	properties := map[string]*huma.Schema{}
-	for name, k := range fillKeys() {
-		properties[name] = &huma.Schema{Description: k.help, Type: k.kind}
-	}
-	properties["ban"].Items = &huma.Schema{Type: huma.TypeString}
-	properties["template"].Examples = []any{"he had [MASK] me"}
-	properties["id"].Type = "" // the id may be any JSON
-	return &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"},
-		AdditionalProperties: false}
+func (fillRequest) Schema(huma.Registry) *huma.Schema {
+	return bodySchema(infill.Options(), map[string]*huma.Schema{
+		"template": {Type: huma.TypeString, Description: "The text; each [MASK] is a blank.",
+			Examples: []any{"he had [MASK] me"}},
+		"id":    {Description: "A name of the request, which comes again in its answer."}, // any JSON
+		"model": modelKey(),
+	}, "template")
 }
 
 type fillInput struct {
@@ -125,7 +99,7 @@ type scoreRequest struct {
 func (scoreRequest) Schema(r huma.Registry) *huma.Schema {
 	texts := several[string]{}.Schema(r)
 	texts.Description = "A text, or a list of texts."
-	return bodySchema(infill.ScoreOptions, map[string]*huma.Schema{"model": modelKey(), "texts": texts}, "texts")
+	return bodySchema(infill.ScoreOptions.Options(), map[string]*huma.Schema{"model": modelKey(), "texts": texts}, "texts")
 }
 
 // ofText names the text of several, counted from 0, that has an error.
@@ -201,10 +175,7 @@ func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err e
 	for i, q := range requests {
 		p, held, err := s.plan(q)
 		if err != nil {
-			if len(requests) > 1 {
-				err = fmt.Errorf("text %d: %w", i+1, err)
-			}
-			return nil, e, err
+			return nil, e, ofText(err, i, len(requests))
 		}
 		plans = append(plans, p)
 		bytes = max(bytes, held)

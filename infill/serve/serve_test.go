@@ -978,9 +978,16 @@ func tools(t *testing.T, o serve.Options) func(tool string, arguments any) (stri
 	if err != nil || len(listed.Tools) != 2 {
 		t.Fatalf("%v %v", listed, err)
 	}
+	takes := map[string][]string{"fill": {"ban", "id", "model", "sampler", "template"},
+		"score": {"context", "method", "model", "texts"}}
 	for _, tool := range listed.Tools { // every value has one type, which not all clients can do without
 		for name, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
 			checkTypes(t, tool.Name+" "+name, schema.(map[string]any))
+		}
+		for _, key := range takes[tool.Name] {
+			if tool.InputSchema.(map[string]any)["properties"].(map[string]any)[key] == nil {
+				t.Errorf("%s: its schema has no %s", tool.Name, key)
+			}
 		}
 	}
 	return func(tool string, arguments any) (string, bool) {
@@ -1020,8 +1027,12 @@ func TestTools(t *testing.T) {
 		t.Errorf("fill: %s", text)
 	}
 	if text, failed := call("score", map[string]any{"texts": []string{"he had told me"}}); failed ||
-		!strings.Contains(text, "pseudo_perplexity") {
+		!strings.Contains(text, "pseudo_perplexity") || strings.Contains(text, "warnings") {
 		t.Errorf("score: %s", text)
+	}
+	if text, failed := call("score", map[string]any{"texts": []string{"he had ___ me"}}); failed ||
+		!strings.Contains(text, `"warnings":["\"___\" is scored as it stands`) {
+		t.Errorf("score of a blank: %s", text)
 	}
 	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": uint64(1) << 53}); !failed ||
 		!strings.Contains(text, "not below 2^53") {
