@@ -866,6 +866,7 @@ func TestOutOfTime(t *testing.T) {
 		{"no event before", "/v1/fill", `{` + three + `}`, "text/event-stream", 1, 503, "longer than this server allows"},
 		{"masks", "/", `{"inputs": "the [MASK] sat"}`, "", 1, 503, "longer than this server allows"},
 		{"scores", "/v1/score", `{"texts": "the cat sat on the mat"}`, "", 1, 503, "longer than this server allows"},
+		{"gaps", "/v1/gaps", `{"text": "the [cat] sat on the mat"}`, "", 1, 503, "longer than this server allows"},
 	} {
 		slow.calls.Store(0)
 		slow.failAt.Store(c.call)
