@@ -141,14 +141,12 @@ func (s *Server) operation(o huma.Operation) huma.Operation {
 }
 
 func (s *Server) registerNative(api huma.API) {
-	result := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[infill.Result](), true, "Result")
-	api.OpenAPI().Components.Schemas.Map()["Result"].Properties["id"] =
-		&huma.Schema{Description: "That of the request."}
+	result := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Result](), true, "")
 	register(api, s.operation(huma.Operation{
 		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"},
 		Summary: "Fill the blanks of a text jointly",
 		Description: "The body is what a line of `infill --input jsonl` is, or a list of such objects; the " +
-			"answer is what the command prints as JSON, or a list.",
+			"answer is what the command prints as JSON, and found, or a list of such.",
 		Responses: map[string]*huma.Response{"200": {Description: "The fills", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: &huma.Schema{OneOf: []*huma.Schema{result,
 				{Type: huma.TypeArray, Items: result}}}},
@@ -161,6 +159,17 @@ func (s *Server) registerNative(api huma.API) {
 		Description: "The answer is a list, in the order of the texts, of what `infill score` prints as JSON.",
 	}), reflect.TypeFor[scoreRequest](), s.scoreBody)
 	s.registerGaps(api)
+}
+
+// Result is the answer to a request for fills.
+type Result struct {
+	ID json.RawMessage `json:"id,omitempty" doc:"That of the request."`
+	*infill.Result
+	Found string `json:"found" doc:"How the fills were found, and what that says about all others, as a sentence for people."`
+}
+
+func answerOf(id json.RawMessage, r *infill.Result) *Result {
+	return &Result{ID: id, Result: r, Found: r.Found()}
 }
 
 // plans parses and checks requests without running a model. e is what the plans
@@ -349,9 +358,12 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], e) }}, nil
 	}
 	results, err := answers(ctx, s, len(plans), textsAtOnce, e,
-		func(ctx context.Context, i int) (object.Identified, error) {
+		func(ctx context.Context, i int) (*Result, error) {
 			result, err := filled(ctx, plans[i].plan, nil)
-			return object.Identified{ID: plans[i].id, Value: result}, err
+			if err != nil {
+				return nil, err
+			}
+			return answerOf(plans[i].id, result), nil
 		})
 	if err != nil {
 		return nil, err
@@ -399,7 +411,7 @@ type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`
 	MeanLogLikelihood *float64 `json:"mean_log_likelihood,omitempty"`
-	*infill.Result
+	*Result
 }
 
 // heartbeat is the shortest time between two events of a stream.
@@ -461,13 +473,14 @@ func (s *Server) stream(c huma.Context, p planned, e effort) {
 		}
 		return
 	}
-	send("result", object.Identified{ID: p.id, Value: result})
+	send("result", answerOf(p.id, result))
 }
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.TokenIDs == nil { // for chains, the other fields are enough
-		answer.Result = p.Result()
+	found := p.Result()
+	if found != nil && p.TokenIDs == nil { // for chains, the other fields are enough
+		answer.Result = answerOf(nil, found)
 	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {

@@ -643,8 +643,8 @@ func TestFillAndScore(t *testing.T) {
 	url := start(t, nil)
 	request := `{"template": "She closed the [MASK] and went to [MASK].", "seed": 7, "top": 3}`
 	code, text := ask(t, url+"/v1/fill", request)
-	alone := decode[infill.Result](t, text)
-	if code != 200 || len(alone.Fills) != 3 || alone.Seed != nil || alone.Method != infill.MethodSearch ||
+	alone := decode[serve.Result](t, text)
+	if code != 200 || alone.Found != alone.Result.Found() || len(alone.Fills) != 3 || alone.Seed != nil || alone.Method != infill.MethodSearch ||
 		!*alone.Proven {
 		t.Fatalf("%d %.300s", code, text)
 	}
@@ -655,8 +655,8 @@ func TestFillAndScore(t *testing.T) {
 	}
 	code, text = ask(t, url+"/v1/fill", request, "Accept", "text/event-stream")
 	last := text[strings.LastIndex(text, "event: "):]
-	if result := decode[infill.Result](t, strings.TrimPrefix(last, "event: result\ndata: ")); code != 200 ||
-		result.Fills[0].Text != alone.Fills[0].Text {
+	if result := decode[serve.Result](t, strings.TrimPrefix(last, "event: result\ndata: ")); code != 200 ||
+		result.Found != alone.Found || result.Fills[0].Text != alone.Fills[0].Text {
 		t.Errorf("events: %d %.300s", code, text)
 	}
 	code, text = ask(t, url+"/v1/score", `{"texts": ["he had told me", "he had tell me"]}`)
@@ -799,8 +799,10 @@ func TestDocument(t *testing.T) {
 			Schemas map[string]struct{ Properties map[string]any }
 		}
 	}](t, string(text))
-	if document.Components.Schemas["Result"].Properties["id"] == nil {
-		t.Error("no id in the schema of a result")
+	for _, key := range []string{"id", "found", "fills"} {
+		if document.Components.Schemas["Result"].Properties[key] == nil {
+			t.Errorf("no %s in the schema of a result", key)
+		}
 	}
 	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score"} {
 		if document.Paths[path] == nil {
