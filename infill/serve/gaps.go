@@ -61,7 +61,7 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 		return nil, err
 	}
 	e := effort{bytes: sizeOfGap}
-	err = s.read(ctx, len(q.infill.Text), func() error {
+	err = s.read(ctx, len(q.infill.Text), &e, func() error {
 		encoding, err := f.Plain(q.infill.Text)
 		if err != nil {
 			return err

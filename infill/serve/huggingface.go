@@ -136,7 +136,7 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	var e effort
 	size := 0.0
 	slots := 0
-	err = s.read(ctx, len(strings.Join(texts, "")), func() error {
+	err = s.read(ctx, len(strings.Join(texts, "")), &e, func() error {
 		for i, text := range texts {
 			p, err := s.maskPlan(f, text, q.Parameters)
 			if err != nil {

@@ -172,11 +172,11 @@ func answerOf(id json.RawMessage, r *infill.Result) *Result {
 	return &Result{ID: id, Result: r, Found: r.Found()}
 }
 
-// plans parses and checks requests without running a model. e is what the plans
-// need together.
-func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err error) {
+// plans parses and checks requests without running a model. It adds to e what the
+// plans need together.
+func (s *Server) plans(requests []fillRequest, e *effort) (plans []planned, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
-		return nil, e, err
+		return nil, err
 	}
 	size := 0.0
 	bytes := 0.0
@@ -184,7 +184,7 @@ func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err e
 	for i, q := range requests {
 		p, held, err := s.plan(q)
 		if err != nil {
-			return nil, e, ofText(err, i, len(requests))
+			return nil, ofText(err, i, len(requests))
 		}
 		plans = append(plans, p)
 		bytes = max(bytes, held)
@@ -195,7 +195,7 @@ func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err e
 	}
 	e.later = together(later, len(plans))
 	e.bytes = together(bytes, len(plans)) - e.later
-	return plans, e, s.checkAnswer(size)
+	return plans, s.checkAnswer(size)
 }
 
 // planned is a plan with the id of its request, and with the filler of its model.
@@ -331,8 +331,8 @@ func (s *Server) planned(ctx context.Context, requests []fillRequest) (plans []p
 	for _, q := range requests {
 		size += q.size
 	}
-	err = s.read(ctx, size, func() (err error) {
-		plans, e, err = s.plans(requests)
+	err = s.read(ctx, size, &e, func() (err error) {
+		plans, err = s.plans(requests, &e)
 		return err
 	})
 	return plans, e, err
@@ -525,7 +525,7 @@ func (s *Server) score(ctx context.Context, q *scoreRequest) ([]*infill.Score, e
 		size += len(text)
 		longest = max(longest, len(text))
 	}
-	err = s.read(ctx, size, func() error {
+	err = s.read(ctx, size, &e, func() error {
 		for i, text := range texts {
 			encoding, err := f.Plain(text)
 			if err == nil && len(encoding.IDs)-2 > s.Limits.Rows { // without [CLS] and [SEP]

@@ -115,6 +115,7 @@ type Options struct {
 type Server struct {
 	Options
 	working atomic.Int64 // requests that run
+	waiting atomic.Int64 // requests that wait for their turn
 	gate    *gate
 	turns   *gate // where requests of many rows wait before they come to gate
 	long    *gate // where requests wait that have turned out longer than is likely
@@ -142,8 +143,11 @@ func New(o Options) (*Server, error) {
 	}
 	one := o.Limits
 	one.Requests = 1
-	s := &Server{Options: o, gate: newGate(o.Limits), turns: newTurns(o.Limits),
-		long: newTurns(o.Limits), reading: newGate(one)}
+	s := &Server{Options: o}
+	s.gate = newGate(o.Limits, &s.waiting)
+	s.turns = newTurns(o.Limits, &s.waiting)
+	s.long = newTurns(o.Limits, &s.waiting)
+	s.reading = newGate(one, &s.waiting)
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
@@ -230,7 +234,7 @@ func (s *Server) registerHealth(api huma.API) {
 		func(context.Context, *struct{}) (*healthOutput, error) {
 			answer := &healthOutput{}
 			answer.Body.AtWork = s.working.Load()
-			answer.Body.Waiting = s.gate.waiting.Load() + s.turns.waiting.Load()
+			answer.Body.Waiting = s.waiting.Load()
 			return answer, nil
 		})
 }
@@ -269,7 +273,7 @@ func (s *Server) HTTPServer() *http.Server {
 		Handler:           s,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      2*s.Limits.Wait + s.Limits.Time + 30*time.Second,
+		WriteTimeout:      s.Limits.Wait + s.Limits.Time + 30*time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(complaints{s}, "", 0),
@@ -431,15 +435,14 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 		long()
 		further()
 	}()
-	began := time.Now()
 	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
 	if many {
-		turn, err = s.turn(ctx, e)
+		turn, err = s.turn(ctx, &e)
 		if err != nil {
 			return s.problem(ctx, err)
 		}
 	}
-	place, err = s.gate.enter(ctx, e.bytes, s.Limits.Wait-time.Since(began))
+	place, err = s.gate.enter(ctx, e.bytes, &e.waited)
 	if err != nil {
 		return s.problem(ctx, err)
 	}
@@ -492,9 +495,9 @@ const longTexts = 32 << 10
 // read calls do, which reads the texts of a request, size bytes in all, before
 // the gate, which bounds memory, sees it. Long texts take turns, so that they
 // occupy neither much memory nor all processors. Short texts do not wait.
-func (s *Server) read(ctx context.Context, size int, do func() error) error {
+func (s *Server) read(ctx context.Context, size int, e *effort, do func() error) error {
 	if size >= longTexts {
-		leave, err := s.reading.enter(ctx, 0, s.Limits.Wait)
+		leave, err := s.reading.enter(ctx, 0, &e.waited)
 		if err != nil {
 			return s.problem(ctx, err)
 		}
