@@ -62,16 +62,13 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 	}
 	e := effort{bytes: sizeOfGap}
 	err = s.read(ctx, len(q.infill.Text), &e, func() error {
-		encoding, err := f.Plain(q.infill.Text)
+		rows, tokens, err := f.GapsEffort(q.infill)
 		if err != nil {
 			return err
 		}
-		// A gap needs a row, and one more for each of its tokens.
-		if 2*len(encoding.IDs) > s.Limits.Rows {
-			return unfit("%d tokens may need %d model rows, and this server takes %d: split the text",
-				len(encoding.IDs), 2*len(encoding.IDs), s.Limits.Rows)
+		if rows > s.Limits.Rows {
+			return unfit("the text may need %d model rows, and this server takes %d: split it", rows, s.Limits.Rows)
 		}
-		tokens := 2 * float64(len(encoding.IDs)) * float64(len(encoding.IDs))
 		e.add(f, tokens, tokens)
 		return nil
 	})

@@ -144,8 +144,10 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 			}
 			plans[i] = p
 			warnings = append(warnings, p.TooLong()...)
-			tokens := float64(len(p.Template().IDs)) // of its one row
-			e.add(f, tokens, tokens)
+			rows, _ := p.Cost()
+			_, most := p.Effort()
+			row := most.Tokens / float64(rows) // Alone asks one
+			e.add(f, row, row)
 			slots = max(slots, p.Slots())
 			size += float64(p.Slots()) * float64(top) * (float64(len(text)) + 100)
 		}

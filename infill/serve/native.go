@@ -527,15 +527,16 @@ func (s *Server) score(ctx context.Context, q *scoreRequest) ([]*infill.Score, e
 	}
 	err = s.read(ctx, size, &e, func() error {
 		for i, text := range texts {
-			encoding, err := f.Plain(text)
-			if err == nil && len(encoding.IDs)-2 > s.Limits.Rows { // without [CLS] and [SEP]
+			own := q.infill
+			own.Text = text
+			rows, tokens, err := f.ScoreEffort(own)
+			if err == nil && rows > s.Limits.Rows {
 				err = unfit("%d tokens, each of which needs a model row, this server takes %d a text: split the text",
-					len(encoding.IDs)-2, s.Limits.Rows)
+					rows, s.Limits.Rows)
 			}
 			if err != nil {
 				return ofText(err, i, len(texts))
 			}
-			tokens := float64(len(encoding.IDs)) * float64(len(encoding.IDs)) // a row for each token
 			e.add(f, tokens, tokens)
 		}
 		return nil

@@ -568,7 +568,7 @@ func TestGaps(t *testing.T) {
 	}
 	url = start(t, func(o *serve.Options) { o.Limits.Rows = 15 })
 	code, answer = ask(t, url+"/v1/gaps", text)
-	if code != 422 || !strings.Contains(answer, "8 tokens may need 16 model rows, and this server takes 15") {
+	if code != 422 || !strings.Contains(answer, "the text may need 16 model rows, and this server takes 15") {
 		t.Errorf("%d %s", code, answer)
 	}
 }
