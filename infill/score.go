@@ -141,8 +141,9 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	return score, nil
 }
 
-// ScoreEffort returns how many model rows Score asks for a text, and what they cost,
-// as a number of tokens. It does not run the model. Its errors are those of Score.
+// ScoreEffort returns how many model rows Score asks for a text, and what they
+// cost, as a number of tokens. It does not run the model. Its errors are those of
+// Score.
 func (f *Filler) ScoreEffort(r ScoreRequest) (rows int, tokens float64, err error) {
 	q, err := f.scoring(r)
 	if err != nil {

@@ -248,7 +248,7 @@ func TestPageTells(t *testing.T) {
 func TestPagePercent(t *testing.T) {
 	ctx := browser(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	values := []float64{0, 1e-300, 1e-9, 9.999e-6, 1e-5, 0.0000996, 1e-4, 0.000995, 9.99e-4, 1e-3, 0.0949, 0.5, 0.99951, 1}
+	values := []float64{0, 1e-300, 1e-9, 9.999e-6, 1e-5, 9.96e-5, 1e-4, 9.95e-4, 9.99e-4, 1e-3, 0.0949, 0.5, 0.99951, 1}
 	for range 2000 {
 		values = append(values, math.Pow(10, -7*random.Float64()))
 	}

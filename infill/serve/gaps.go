@@ -70,6 +70,8 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 			return unfit("the text may need %d model rows, and this server takes %d: split it", rows, s.Limits.Rows)
 		}
 		e.add(f, tokens, tokens)
+		gaps := float64(rows / 2) // at most, each with its warning
+		e.answer = 2000 + 4*float64(len(q.infill.Text)) + gaps*float64(300+30*q.infill.Options)
 		return nil
 	})
 	if err != nil {

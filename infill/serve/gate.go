@@ -34,9 +34,9 @@ func newGate(l Limits, waiting *atomic.Int64) *gate {
 // none is the leave of a request that has not entered.
 func none() {}
 
-// enter waits until that many bytes are free, and takes them. waited is how long the
-// request has waited at other gates, to which enter adds. The caller calls leave once,
-// when its work is done; after an error leave does nothing.
+// enter waits until that many bytes are free, and takes them. waited is how long
+// the request has waited at other gates, to which enter adds. The caller calls
+// leave once, when its work is done; after an error leave does nothing.
 func (g *gate) enter(ctx context.Context, bytes float64, waited *time.Duration) (leave func(), err error) {
 	err = g.fits(bytes)
 	if err != nil {
@@ -88,6 +88,7 @@ type effort struct {
 	later  float64 // further memory, if the request turns out longer
 	likely float64 // tokens of model rows, as a rule
 	most   float64 // the same, at most
+	answer float64 // bytes of the answer, at most
 	models []pace
 	waited time.Duration // how long it has waited for its turn
 }

@@ -29,8 +29,8 @@ func TestGateInTurn(t *testing.T) {
 			return leave
 		}
 		var refused *Problem
-		if _, err := g.enter(t.Context(), 1601, new(time.Duration)); !errors.As(err, &refused) || refused.status != 422 ||
-			!strings.Contains(err.Error(), "this server has 0.0016: ask for less") {
+		if _, err := g.enter(t.Context(), 1601, new(time.Duration)); !errors.As(err, &refused) ||
+			refused.status != 422 || !strings.Contains(err.Error(), "this server has 0.0016: ask for less") {
 			t.Errorf("more than there is: %v", err)
 		}
 		first := enter(1100)
@@ -69,11 +69,13 @@ func TestLongTextsAreReadInTurns(t *testing.T) {
 		limits := DefaultLimits()
 		limits.Requests = 1
 		s := &Server{Options: Options{Limits: limits}, reading: newGate(limits, new(atomic.Int64))}
-		go s.read(t.Context(), longTexts, &effort{}, func() error { time.Sleep(15 * time.Second); return nil }) //nolint:errcheck
+		slow := func() error { time.Sleep(15 * time.Second); return nil }
+		go s.read(t.Context(), longTexts, &effort{}, slow) //nolint:errcheck
 		synctest.Wait()
 		began := time.Now()
 		var refused *Problem
-		if err := s.read(t.Context(), longTexts-1, &effort{}, func() error { return nil }); err != nil || time.Since(began) > 0 {
+		err := s.read(t.Context(), longTexts-1, &effort{}, func() error { return nil })
+		if err != nil || time.Since(began) > 0 {
 			t.Errorf("a short text: %v after %v", err, time.Since(began))
 		}
 		if err := s.read(t.Context(), longTexts, &effort{}, func() error { return nil }); !errors.As(err, &refused) ||
@@ -87,16 +89,16 @@ func TestLongTextsAreReadInTurns(t *testing.T) {
 	})
 }
 
-// TestWaitsOnce: a request that waits at several gates waits no longer than one that
-// waits at one, and is one of those that may wait, which /health counts.
+// TestWaitsOnce: a request that waits at several gates waits no longer than one
+// that waits at one, and is one of those that may wait, which /health counts.
 func TestWaitsOnce(t *testing.T) {
 	words := strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] the cat")
 	tokenizer := check.Must(lmtest.Tokenizer(words))(t)
 	synctest.Test(t, func(t *testing.T) {
 		limits := DefaultLimits()
 		limits.Queue = 1
-		s := check.Must(New(Options{Models: map[string]*infill.Filler{"fake": infill.New(lmtest.New(len(words), 32), tokenizer)},
-			Default: "fake", Limits: limits}))(t)
+		f := infill.New(lmtest.New(len(words), 32), tokenizer)
+		s := check.Must(New(Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: limits}))(t)
 		ask := func(method, path, body string) string {
 			r := httptest.NewRequest(method, path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
@@ -115,7 +117,8 @@ func TestWaitsOnce(t *testing.T) {
 		if health := ask("GET", "/health", ""); !strings.Contains(health, `"waiting":1`) {
 			t.Errorf("while a long text waits to be read: %s", health)
 		}
-		if second := ask("POST", "/v1/fill", `{"template": "the [MASK]"}`); !strings.Contains(second, "as many requests wait") {
+		second := ask("POST", "/v1/fill", `{"template": "the [MASK]"}`)
+		if !strings.Contains(second, "as many requests wait") {
 			t.Errorf("a second request that has to wait: %s", second)
 		}
 		time.Sleep(limits.Wait * 3 / 5)

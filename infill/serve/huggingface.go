@@ -134,7 +134,6 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	}
 	plans := make([]*infill.Plan, len(texts))
 	var e effort
-	size := 0.0
 	slots := 0
 	err = s.read(ctx, len(strings.Join(texts, "")), &e, func() error {
 		for i, text := range texts {
@@ -149,15 +148,15 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 			row := most.Tokens / float64(rows) // Alone asks one
 			e.add(f, row, row)
 			slots = max(slots, p.Slots())
-			size += float64(p.Slots()) * float64(top) * (float64(len(text)) + 100)
+			e.answer += float64(p.Slots()) * float64(top) * (float64(len(text)) + 100)
 		}
-		return s.checkAnswer(size)
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	logits := 4 * float64(slots) * float64(f.Tokenizer().VocabularySize())
-	e.bytes = together(logits, len(texts)) + size
+	e.bytes = together(logits, len(texts)) + e.answer
 	found, err := answers(ctx, s, len(texts), textsAtOnce, e,
 		func(ctx context.Context, i int) (any, error) { return candidates(ctx, f, plans[i], targets, top) })
 	if err != nil {

@@ -99,7 +99,8 @@ type scoreRequest struct {
 func (scoreRequest) Schema(r huma.Registry) *huma.Schema {
 	texts := several[string]{}.Schema(r)
 	texts.Description = "A text, or a list of texts."
-	return bodySchema(infill.ScoreOptions.Options(), map[string]*huma.Schema{"model": modelKey(), "texts": texts}, "texts")
+	own := map[string]*huma.Schema{"model": modelKey(), "texts": texts}
+	return bodySchema(infill.ScoreOptions.Options(), own, "texts")
 }
 
 // ofText names the text of several, counted from 0, that has an error.
@@ -165,20 +166,19 @@ func (s *Server) registerNative(api huma.API) {
 type Result struct {
 	ID json.RawMessage `json:"id,omitempty" doc:"That of the request."`
 	*infill.Result
-	Found string `json:"found" doc:"How the fills were found, and what that says about all others, as a sentence for people."`
+	Found string `json:"found" doc:"How the fills were found, and what that says about all others."`
 }
 
 func answerOf(id json.RawMessage, r *infill.Result) *Result {
 	return &Result{ID: id, Result: r, Found: r.Found()}
 }
 
-// plans parses and checks requests without running a model. It adds to e what the
-// plans need together.
+// plans parses and checks requests without running a model. It adds to e what
+// the plans need together.
 func (s *Server) plans(requests []fillRequest, e *effort) (plans []planned, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
 		return nil, err
 	}
-	size := 0.0
 	bytes := 0.0
 	later := 0.0
 	for i, q := range requests {
@@ -191,11 +191,11 @@ func (s *Server) plans(requests []fillRequest, e *effort) (plans []planned, err 
 		likely, most := p.plan.Effort()
 		e.add(p.filler, likely.Tokens, most.Tokens)
 		later = max(later, most.Bytes-likely.Bytes)
-		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan)
+		e.answer += sizeOfAnswer(p.plan)
 	}
 	e.later = together(later, len(plans))
 	e.bytes = together(bytes, len(plans)) - e.later
-	return plans, s.checkAnswer(size)
+	return plans, nil
 }
 
 // planned is a plan with the id of its request, and with the filler of its model.
@@ -236,22 +236,11 @@ func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 	return p, bytes, err
 }
 
-// sizeOfFill estimates how many bytes an answer needs for one fill of a plan, and
-// for one value of each blank by itself.
-func sizeOfFill(p *infill.Plan) float64 {
-	return float64(len(p.Request.Template)) + 400 + 100*float64(len(p.Template().Blanks))
-}
-
-// checkAnswer returns an error if size, the largest number of bytes that an
-// answer may have, exceeds the limit. Even a short request can ask for many
-// copies of its text.
-func (s *Server) checkAnswer(size float64) error {
-	if size <= float64(s.Limits.Answer) {
-		return nil
-	}
-	return unfit("the answer could have %.3g MB, "+
-		"this server gives %.3g: ask for a smaller top, or send several requests", size/1e6,
-		float64(s.Limits.Answer)/1e6)
+// sizeOfAnswer estimates how many bytes the answer to a plan has, by its fills,
+// and as many values of each blank by itself. All else is about as long as five of
+// them.
+func sizeOfAnswer(p *infill.Plan) float64 {
+	return float64(p.Request.Top+5) * (float64(len(p.Request.Template)) + 400 + 100*float64(len(p.Template().Blanks)))
 }
 
 func (s *Server) checkTexts(n int) error {
@@ -295,7 +284,7 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 		return nil, 0, unfit("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples "+
 			"or steps, or a smaller budget", rows, l.Rows)
 	}
-	return p, bytes + float64(p.Request.Top)*sizeOfFill(p), nil
+	return p, bytes + sizeOfAnswer(p), nil
 }
 
 // bound checks the method of a request against the limits. It bounds the rows of a
@@ -538,6 +527,7 @@ func (s *Server) score(ctx context.Context, q *scoreRequest) ([]*infill.Score, e
 				return ofText(err, i, len(texts))
 			}
 			e.add(f, tokens, tokens)
+			e.answer += 2000 + float64(len(own.Context)+4*len(text)+180*rows) // of each token, and of its word
 		}
 		return nil
 	})

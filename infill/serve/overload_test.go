@@ -154,7 +154,7 @@ func TestPlacesForSmall(t *testing.T) {
 			codes <- answer.StatusCode
 		})
 	}
-	// The fake model reads 32 tokens at once, so a long text needs no long rows.
+	// The fake model reads 32 tokens at once, so long texts need no long rows.
 	for path, body := range map[string]string{"/v1/fill": `{"template": "the [MASK] sat"}`,
 		"/v1/score": `{"texts": "` + strings.Repeat("cat ", 31) + `"}`,
 		"/":         `{"inputs": "the [MASK]` + strings.Repeat(" cat", 1100) + `"}`} {

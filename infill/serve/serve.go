@@ -422,8 +422,13 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 
 // work waits for a turn, if the request needs many rows, and for its memory.
 // Then it runs do within the time limit. A request that turns out longer than is
-// likely waits again, while it runs.
+// likely waits again, while it runs. One whose answer may be too long is refused:
+// even a short request can ask for many copies of its text.
 func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context) error) error {
+	if e.answer > float64(s.Limits.Answer) {
+		return unfit("the answer could have %.3g MB, this server gives %.3g: ask for fewer fills, or send several "+
+			"requests with less text", e.answer/1e6, float64(s.Limits.Answer)/1e6)
+	}
 	err := s.gate.fits(e.bytes + e.later)
 	if err != nil {
 		return err

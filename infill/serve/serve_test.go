@@ -394,7 +394,7 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:2]"}`, "5 tokens to fill in one text", 422},
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:1-3]"}`, "6 tokens to fill", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1000}`,
-			"the answer could have 0.516 MB, this server gives 0.1", 422},
+			"the answer could have 0.519 MB, this server gives 0.1", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1001}`, "top: 1001 fills, this server gives 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "samples": 1001}`, "samples: 1001, this server makes 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "samples": 900, "budget": 5800}`, "up to 5800 model rows",
@@ -644,8 +644,8 @@ func TestFillAndScore(t *testing.T) {
 	request := `{"template": "She closed the [MASK] and went to [MASK].", "seed": 7, "top": 3}`
 	code, text := ask(t, url+"/v1/fill", request)
 	alone := decode[serve.Result](t, text)
-	if code != 200 || alone.Found != alone.Result.Found() || len(alone.Fills) != 3 || alone.Seed != nil || alone.Method != infill.MethodSearch ||
-		!*alone.Proven {
+	if code != 200 || len(alone.Fills) != 3 || alone.Seed != nil || alone.Method != infill.MethodSearch ||
+		!*alone.Proven || alone.Found != alone.Result.Found() {
 		t.Fatalf("%d %.300s", code, text)
 	}
 	_, text = ask(t, url+"/v1/fill", "["+request+","+request+"]")
@@ -1097,6 +1097,33 @@ func TestMemoryOfEveryPath(t *testing.T) {
 				!refused && code != 200 {
 				t.Errorf("%s %.200s: %d %.200s", path, body, code, text)
 			}
+		}
+	}
+}
+
+// TestAnswerLimit: no answer is longer than the limit, by any path.
+func TestAnswerLimit(t *testing.T) {
+	o := options(t)
+	quotes, letters := strings.Repeat(`\" `, 12), strings.Repeat("a b , ", 5)
+	for _, c := range []struct{ path, body string }{
+		{"/", `{"inputs": ["he had [MASK] me", "the [MASK] was [MASK]"], "parameters": {"top_k": 50}}`},
+		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1}`},
+		{"/v1/fill", `[{"template": "the [MASK] was [MASK:1-2]", "top": 20}, {"template": "a [MASK]", "samples": 3}]`},
+		{"/v1/fill", `{"template": "he had [MASK] me", "sampler": "gibbs", "samples": 2, "steps": 2}`},
+		{"/v1/score", `{"texts": "he had told me"}`},
+		{"/v1/score", `{"texts": ["` + quotes + `", "` + letters + `"], "context": "he said"}`},
+		{"/v1/gaps", `{"text": "he had [told] me"}`},
+		{"/v1/gaps", `{"text": "she closed the door and went to the window of the room", "every": 1, "options": 4}`},
+	} {
+		o.Limits.Answer = 16 << 20
+		code, text := ask(t, started(t, o)+c.path, c.body)
+		if code != 200 {
+			t.Errorf("%s %.80s: %d %s", c.path, c.body, code, text)
+		}
+		o.Limits.Answer = int64(len(text)) - 1
+		code, text = ask(t, started(t, o)+c.path, c.body)
+		if code != 422 || !strings.Contains(text, "the answer could have") {
+			t.Errorf("%s %.80s, with a limit of %d bytes: %d", c.path, c.body, o.Limits.Answer, code)
 		}
 	}
 }
