@@ -175,6 +175,21 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	return e, nil
 }
 
+// GapsEffort returns upper bounds of the model rows that Gaps asks for a text,
+// and of what they cost, as a number of tokens. It does not run the model. Its
+// errors are *tokenize.InputError.
+func (f *Filler) GapsEffort(r GapsRequest) (rows int, tokens float64, err error) {
+	encoding, err := f.Plain(r.Text)
+	if err != nil {
+		return 0, 0, err
+	}
+	// A gap needs a row, and one more for each of its tokens. The question of
+	// the first token is as large as any.
+	rows = 2 * len(encoding.IDs)
+	q, _ := f.newQuestion(encoding.IDs, encoding.Offsets, []int{1}, nil)
+	return rows, float64(rows * q.size()), nil
+}
+
 // check returns an *OptionError for a wrong setting.
 func (r *GapsRequest) check() error {
 	if r.Words != nil && len(r.Words) == 0 {

@@ -87,17 +87,7 @@ type ScoredWord struct {
 // the context are not scored. Errors: *OptionError for the method and the
 // context, *tokenize.InputError for the text.
 func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
-	ScoreOptions.Settle(&r)
-	err := optionError(ScoreOptions.Check(r))
-	if err != nil {
-		return nil, err
-	}
-	method := r.Method
-	encoding, err := f.Plain(r.Text)
-	if err != nil {
-		return nil, err
-	}
-	before, err := f.context(r.Context)
+	q, err := f.scoring(r)
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +95,11 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := wordsOf(r.Text, encoding)
+	encoding, words := q.encoding, q.words
 	var all []held
 	seen := 0
-	for _, positions := range f.masked(method, encoding, words, f.room(before)) {
-		h := f.held(encoding, positions, before)
+	for _, positions := range q.sets {
+		h := f.held(encoding, positions, q.context)
 		seen = max(seen, h.question.seen())
 		all = append(all, h)
 	}
@@ -118,7 +108,7 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 		return nil, cancelled(ctx, err)
 	}
 	logProbs := slices.Concat(given...)
-	score := &Score{Text: r.Text, Context: r.Context, Method: method, Model: f.Model(), Seen: seen, Words: words}
+	score := &Score{Text: r.Text, Context: r.Context, Method: q.method, Model: f.Model(), Seen: seen, Words: words}
 	for i, logProb := range logProbs {
 		at := i + 1 // after [CLS]
 		score.Tokens = append(score.Tokens, TokenScore{Token: encoding.Tokens[at], ID: encoding.IDs[at],
@@ -141,7 +131,7 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 			fmt.Sprintf("%q is scored as it stands: write the word that belongs there", first))
 	}
 	var s signature
-	s.add("method", string(method))
+	s.add("method", string(q.method))
 	s.context(r.Context, score.Model)
 	if seen > 0 {
 		s.add("seen", strconv.Itoa(seen))
@@ -149,6 +139,50 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	s.model(score.Model)
 	score.Signature = s.String()
 	return score, nil
+}
+
+// ScoreEffort returns how many model rows Score asks for a text, and what they
+// cost, as a number of tokens. It does not run the model. Its errors are those of
+// Score.
+func (f *Filler) ScoreEffort(r ScoreRequest) (rows int, tokens float64, err error) {
+	q, err := f.scoring(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, positions := range q.sets {
+		h := f.held(q.encoding, positions, q.context)
+		rows += len(positions)
+		tokens += float64(len(positions) * h.question.size())
+	}
+	return rows, tokens, nil
+}
+
+// scoring is a checked request for a score: what is asked of the model.
+type scoring struct {
+	method   ScoreMethod
+	encoding *tokenize.Encoding
+	words    []ScoredWord // without their log-likelihoods
+	context  []int        // tokens in front of the text
+	sets     [][]int      // positions that are masked together
+}
+
+func (f *Filler) scoring(r ScoreRequest) (*scoring, error) {
+	ScoreOptions.Settle(&r)
+	err := optionError(ScoreOptions.Check(r))
+	if err != nil {
+		return nil, err
+	}
+	encoding, err := f.Plain(r.Text)
+	if err != nil {
+		return nil, err
+	}
+	before, err := f.context(r.Context)
+	if err != nil {
+		return nil, err
+	}
+	words := wordsOf(r.Text, encoding)
+	return &scoring{method: r.Method, encoding: encoding, words: words, context: before,
+		sets: f.masked(r.Method, encoding, words, f.room(before))}, nil
 }
 
 // Plain tokenizes a text to score, of any length, without running the model.

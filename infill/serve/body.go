@@ -106,9 +106,9 @@ func (k keys) read(o object.Object, names []string, path string, needed []string
 }
 
 // bodySchema describes a body whose keys are options, and others of its own.
-func bodySchema(options *option.Set, own map[string]*huma.Schema, required ...string) *huma.Schema {
+func bodySchema(options []option.Option, own map[string]*huma.Schema, required ...string) *huma.Schema {
 	properties := maps.Clone(own)
-	for _, o := range options.Options() {
+	for _, o := range options {
 		s := &huma.Schema{Description: o.Help, Type: o.JSON}
 		if o.Closed && o.Word != "" {
 			s.Description += "; one of " + strings.Join(o.Values, ", ")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http/httptest"
 	neturl "net/url"
@@ -22,6 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"infill/infill"
 	"infill/infill/serve"
 	"infill/tokenize"
 )
@@ -129,7 +131,7 @@ func TestPageBlanks(t *testing.T) {
 	const steps = `
 		var word = i => document.querySelectorAll("#words button")[i].click();
 		var keep = (text, spans, i) => {
-			show({fills: [{rank: 1, text, spans, log_likelihood: -1}]});
+			show({fills: [{rank: 1, text, spans, probability: 0.5}]});
 			document.querySelectorAll("#fills li .text button")[i].click();
 		};
 		var type = text => { field.value = text; kept.clear(); showWords(); };`
@@ -219,9 +221,10 @@ func TestPageComposes(t *testing.T) {
 func TestPageTells(t *testing.T) {
 	ctx := browser(t)
 	url := start(t, nil)
-	var name, scale string
+	var name, scale, how string
 	var widths []string
 	err := chromedp.Run(ctx, chromedp.Navigate(url), until(done),
+		chromedp.Evaluate(`$("how").textContent`, &how),
 		chromedp.Evaluate(`$("copy").getAttribute("aria-label")`, &name),
 		chromedp.Evaluate(`showAlone({alone: [[{text: "a", probability: 0.8}], [{text: "b", probability: 0.4}]]});
 			[...document.querySelectorAll(".bar i")].map(i => i.style.width)`, &widths),
@@ -233,6 +236,32 @@ func TestPageTells(t *testing.T) {
 	if !strings.Contains(name, "Copy text") || !slices.Equal(widths, []string{"100%", "50%"}) ||
 		scale != "A full bar is 80.0 %." {
 		t.Errorf("the button is called %q; bars are %q wide, %q", name, widths, scale)
+	}
+	_, text := ask(t, url+"/v1/fill", `{"template": "She closed the [MASK] and went to [MASK]."}`)
+	found := decode[serve.Result](t, text).Found
+	if found == "" || !strings.Contains(how, "; "+found+"; ") {
+		t.Errorf("below the fills stands %q, want %q", how, found)
+	}
+}
+
+// TestPagePercent: the page writes a probability as infill.Percent does.
+func TestPagePercent(t *testing.T) {
+	ctx := browser(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	values := []float64{0, 1e-300, 1e-9, 9.999e-6, 1e-5, 9.96e-5, 1e-4, 9.95e-4, 9.99e-4, 1e-3, 0.0949, 0.5, 0.99951, 1}
+	for range 2000 {
+		values = append(values, math.Pow(10, -7*random.Float64()))
+	}
+	list, _ := json.Marshal(values)
+	var got []string
+	err := chromedp.Run(ctx, chromedp.Navigate(start(t, nil)), chromedp.Evaluate(string(list)+".map(percent)", &got))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range values {
+		if got[i] != infill.Percent(p) {
+			t.Errorf("%g is %q on the page, want %q", p, got[i], infill.Percent(p))
+		}
 	}
 }
 

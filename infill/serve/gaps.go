@@ -25,7 +25,7 @@ func readGaps(v object.Value) (*gapsRequest, error) {
 
 // Schema implements huma.SchemaProvider.
 func (gapsRequest) Schema(huma.Registry) *huma.Schema {
-	return bodySchema(infill.GapsOptions, map[string]*huma.Schema{"model": modelKey(),
+	return bodySchema(infill.GapsOptions.Options(), map[string]*huma.Schema{"model": modelKey(),
 		"text": {Type: huma.TypeString,
 			Description: "A text. Without every, pos and words its gaps stand in brackets."},
 	}, "text")
@@ -61,18 +61,17 @@ func (s *Server) gaps(ctx context.Context, in *gapsInput) (*gapsOutput, error) {
 		return nil, err
 	}
 	e := effort{bytes: sizeOfGap}
-	err = s.read(ctx, len(q.infill.Text), func() error {
-		encoding, err := f.Plain(q.infill.Text)
+	err = s.read(ctx, len(q.infill.Text), &e, func() error {
+		rows, tokens, err := f.GapsEffort(q.infill)
 		if err != nil {
 			return err
 		}
-		// A gap needs a row, and one more for each of its tokens.
-		if 2*len(encoding.IDs) > s.Limits.Rows {
-			return unfit("%d tokens may need %d model rows, and this server takes %d: split the text",
-				len(encoding.IDs), 2*len(encoding.IDs), s.Limits.Rows)
+		if rows > s.Limits.Rows {
+			return unfit("the text may need %d model rows, and this server takes %d: split it", rows, s.Limits.Rows)
 		}
-		tokens := 2 * float64(len(encoding.IDs)) * float64(len(encoding.IDs))
 		e.add(f, tokens, tokens)
+		gaps := float64(rows / 2) // at most, each with its warning
+		e.answer = 2000 + 4*float64(len(q.infill.Text)) + gaps*float64(300+30*q.infill.Options)
 		return nil
 	})
 	if err != nil {

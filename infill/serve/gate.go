@@ -16,26 +16,28 @@ import (
 
 // gate shares the server's memory among the running requests. Each request
 // takes the memory that it may need, and at least share, so that no more than
-// Limits.Requests run at once. Up to Limits.Queue requests wait in turn, each
-// for at most Limits.Wait. A refused request takes no memory.
+// Limits.Requests run at once. At all gates of a server together, up to
+// Limits.Queue requests wait in turn, each for at most Limits.Wait. A refused
+// request takes no memory.
 type gate struct {
 	limits  Limits
 	memory  *semaphore.Weighted
-	share   int64 // least memory of a request, in bytes
-	waiting atomic.Int64
+	share   int64         // least memory of a request, in bytes
+	waiting *atomic.Int64 // requests that wait at all gates of the server
 }
 
-func newGate(l Limits) *gate {
-	return &gate{limits: l, memory: semaphore.NewWeighted(l.Memory), share: l.Memory / int64(l.Requests)}
+func newGate(l Limits, waiting *atomic.Int64) *gate {
+	return &gate{limits: l, memory: semaphore.NewWeighted(l.Memory), share: l.Memory / int64(l.Requests),
+		waiting: waiting}
 }
 
 // none is the leave of a request that has not entered.
 func none() {}
 
-// enter waits until that many bytes are free, for as long as patience lasts, and takes
-// them. The caller calls leave once, when its work is done; after an error leave does
-// nothing.
-func (g *gate) enter(ctx context.Context, bytes float64, patience time.Duration) (leave func(), err error) {
+// enter waits until that many bytes are free, and takes them. waited is how long
+// the request has waited at other gates, to which enter adds. The caller calls
+// leave once, when its work is done; after an error leave does nothing.
+func (g *gate) enter(ctx context.Context, bytes float64, waited *time.Duration) (leave func(), err error) {
 	err = g.fits(bytes)
 	if err != nil {
 		return none, err
@@ -46,7 +48,9 @@ func (g *gate) enter(ctx context.Context, bytes float64, patience time.Duration)
 		if g.waiting.Add(1) > int64(g.limits.Queue) {
 			return none, busy("as many requests wait as this server allows")
 		}
-		waiting, cancel := context.WithTimeout(ctx, patience)
+		began := time.Now()
+		defer func() { *waited += time.Since(began) }()
+		waiting, cancel := context.WithTimeout(ctx, g.limits.Wait-*waited)
 		defer cancel()
 		if g.memory.Acquire(waiting, need) != nil {
 			if ctx.Err() != nil {
@@ -84,7 +88,9 @@ type effort struct {
 	later  float64 // further memory, if the request turns out longer
 	likely float64 // tokens of model rows, as a rule
 	most   float64 // the same, at most
+	answer float64 // bytes of the answer, at most
 	models []pace
+	waited time.Duration // how long it has waited for its turn
 }
 
 // pace tells how many tokens of rows a model runs in a second, or 0 if it does not tell.
@@ -125,10 +131,10 @@ const turns = 1 << 30
 // newTurns returns the gate at which requests of many rows wait, before they
 // take a place at the other gate. As many of them run at once as can likely end
 // in time, and a quarter of the places is left for small requests.
-func newTurns(l Limits) *gate {
+func newTurns(l Limits, waiting *atomic.Int64) *gate {
 	l.Memory = turns
 	l.Requests = max(1, l.Requests*3/4)
-	return newGate(l)
+	return newGate(l, waiting)
 }
 
 // likely returns which part of the turns a request needs, so that all that has a turn can
@@ -144,16 +150,16 @@ func (s *Server) longer(e effort) float64 {
 }
 
 // turn waits until all that runs with a turn, and this request, can likely end in time.
-func (s *Server) turn(ctx context.Context, e effort) (leave func(), err error) {
+func (s *Server) turn(ctx context.Context, e *effort) (leave func(), err error) {
 	for _, f := range e.models {
 		err = f.Measure(ctx)
 		if err != nil {
 			return none, err
 		}
 	}
-	leave, err = s.turns.enter(ctx, s.likely(e), s.Limits.Wait)
+	leave, err = s.turns.enter(ctx, s.likely(*e), &e.waited)
 	if err != nil {
-		return none, s.retry(e, err)
+		return none, s.retry(*e, err)
 	}
 	return leave, nil
 }

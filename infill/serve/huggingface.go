@@ -42,7 +42,7 @@ var maskOptions = option.Of(option.Owner{Zero: maskParameters{}})
 
 // Schema implements huma.SchemaProvider.
 func (maskParameters) Schema(huma.Registry) *huma.Schema {
-	return bodySchema(maskOptions, map[string]*huma.Schema{})
+	return bodySchema(maskOptions.Options(), map[string]*huma.Schema{})
 }
 
 // Candidate is one token for a blank.
@@ -134,9 +134,8 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 	}
 	plans := make([]*infill.Plan, len(texts))
 	var e effort
-	size := 0.0
 	slots := 0
-	err = s.read(ctx, len(strings.Join(texts, "")), func() error {
+	err = s.read(ctx, len(strings.Join(texts, "")), &e, func() error {
 		for i, text := range texts {
 			p, err := s.maskPlan(f, text, q.Parameters)
 			if err != nil {
@@ -144,18 +143,20 @@ func (s *Server) fillMask(ctx context.Context, model string, text []byte) (*mask
 			}
 			plans[i] = p
 			warnings = append(warnings, p.TooLong()...)
-			tokens := float64(len(p.Template().IDs)) // of its one row
-			e.add(f, tokens, tokens)
+			rows, _ := p.Cost()
+			_, most := p.Effort()
+			row := most.Tokens / float64(rows) // Alone asks one
+			e.add(f, row, row)
 			slots = max(slots, p.Slots())
-			size += float64(p.Slots()) * float64(top) * (float64(len(text)) + 100)
+			e.answer += float64(p.Slots()) * float64(top) * (float64(len(text)) + 100)
 		}
-		return s.checkAnswer(size)
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	logits := 4 * float64(slots) * float64(f.Tokenizer().VocabularySize())
-	e.bytes = together(logits, len(texts)) + size
+	e.bytes = together(logits, len(texts)) + e.answer
 	found, err := answers(ctx, s, len(texts), textsAtOnce, e,
 		func(ctx context.Context, i int) (any, error) { return candidates(ctx, f, plans[i], targets, top) })
 	if err != nil {
@@ -207,11 +208,7 @@ func (s *Server) maskPlan(f *infill.Filler, text string, o maskParameters) (*inf
 				"POST /v1/fill", t.Blanks[group[0]].Name)
 		}
 	}
-	if p.Slots() > s.Limits.Blanks {
-		return nil, unfit("%d tokens to fill in a text, this server takes %d: split the text", p.Slots(),
-			s.Limits.Blanks)
-	}
-	return p, nil
+	return p, s.checkSlots(p)
 }
 
 // targetIDs returns the token ids of words, ascending. Of a word that is no token,

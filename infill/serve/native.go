@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -74,39 +73,14 @@ func readFill(v object.Value) (fillRequest, error) {
 	return q, nil
 }
 
-// key describes a key of a request. kind is the JSON type of the key's value; a
-// string is also accepted.
-type key struct{ help, kind string }
-
-// fillKeys describes the keys of a fill request: template, id, model and all
-// options.
-func fillKeys() map[string]key {
-	keys := map[string]key{
-		"template": {"The text; each [MASK] is a blank.", huma.TypeString},
-		"id":       {"A name of the request, which comes again in its answer.", huma.TypeString},
-		"model":    {"The name of a model that is served; the default model where none is named.", huma.TypeString},
-	}
-	for _, option := range infill.Options() {
-		k := key{option.Help, option.JSON}
-		if option.Closed && option.Word != "" {
-			k.help += "; one of " + strings.Join(option.Values, ", ")
-		}
-		keys[strings.ReplaceAll(option.Name, "-", "_")] = k
-	}
-	return keys
-}
-
 // Schema implements huma.SchemaProvider.
-func (fillRequest) Schema(r huma.Registry) *huma.Schema {
-	properties := map[string]*huma.Schema{}
-	for name, k := range fillKeys() {
-		properties[name] = &huma.Schema{Description: k.help, Type: k.kind}
-	}
-	properties["ban"].Items = &huma.Schema{Type: huma.TypeString}
-	properties["template"].Examples = []any{"he had [MASK] me"}
-	properties["id"].Type = "" // the id may be any JSON
-	return &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"},
-		AdditionalProperties: false}
+func (fillRequest) Schema(huma.Registry) *huma.Schema {
+	return bodySchema(infill.Options(), map[string]*huma.Schema{
+		"template": {Type: huma.TypeString, Description: "The text; each [MASK] is a blank.",
+			Examples: []any{"he had [MASK] me"}},
+		"id":    {Description: "A name of the request, which comes again in its answer."}, // any JSON
+		"model": modelKey(),
+	}, "template")
 }
 
 type fillInput struct {
@@ -125,7 +99,8 @@ type scoreRequest struct {
 func (scoreRequest) Schema(r huma.Registry) *huma.Schema {
 	texts := several[string]{}.Schema(r)
 	texts.Description = "A text, or a list of texts."
-	return bodySchema(infill.ScoreOptions, map[string]*huma.Schema{"model": modelKey(), "texts": texts}, "texts")
+	own := map[string]*huma.Schema{"model": modelKey(), "texts": texts}
+	return bodySchema(infill.ScoreOptions.Options(), own, "texts")
 }
 
 // ofText names the text of several, counted from 0, that has an error.
@@ -155,7 +130,7 @@ const bodyTime = 15 * time.Second
 
 // operation adds to o the limits, the security and the errors that all operations share.
 func (s *Server) operation(o huma.Operation) huma.Operation {
-	o.MaxBodyBytes = s.Limits.Body + 1 // package huma refuses a body of as many bytes
+	o.MaxBodyBytes = -1 // wholeBody bounds them
 	o.BodyReadTimeout = bodyTime
 	if s.Token != "" {
 		o.Security = []map[string][]string{{"token": {}}}
@@ -167,14 +142,12 @@ func (s *Server) operation(o huma.Operation) huma.Operation {
 }
 
 func (s *Server) registerNative(api huma.API) {
-	result := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[infill.Result](), true, "Result")
-	api.OpenAPI().Components.Schemas.Map()["Result"].Properties["id"] =
-		&huma.Schema{Description: "That of the request."}
+	result := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Result](), true, "")
 	register(api, s.operation(huma.Operation{
 		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"},
 		Summary: "Fill the blanks of a text jointly",
 		Description: "The body is what a line of `infill --input jsonl` is, or a list of such objects; the " +
-			"answer is what the command prints as JSON, or a list.",
+			"answer is what the command prints as JSON, and found, or a list of such.",
 		Responses: map[string]*huma.Response{"200": {Description: "The fills", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: &huma.Schema{OneOf: []*huma.Schema{result,
 				{Type: huma.TypeArray, Items: result}}}},
@@ -189,33 +162,40 @@ func (s *Server) registerNative(api huma.API) {
 	s.registerGaps(api)
 }
 
-// plans parses and checks requests without running a model. e is what the plans
-// need together.
-func (s *Server) plans(requests []fillRequest) (plans []planned, e effort, err error) {
+// Result is the answer to a request for fills.
+type Result struct {
+	ID json.RawMessage `json:"id,omitempty" doc:"That of the request."`
+	*infill.Result
+	Found string `json:"found" doc:"How the fills were found, and what that says about all others."`
+}
+
+func answerOf(id json.RawMessage, r *infill.Result) *Result {
+	return &Result{ID: id, Result: r, Found: r.Found()}
+}
+
+// plans parses and checks requests without running a model. It adds to e what
+// the plans need together.
+func (s *Server) plans(requests []fillRequest, e *effort) (plans []planned, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
-		return nil, e, err
+		return nil, err
 	}
-	size := 0.0
 	bytes := 0.0
 	later := 0.0
 	for i, q := range requests {
 		p, held, err := s.plan(q)
 		if err != nil {
-			if len(requests) > 1 {
-				err = fmt.Errorf("text %d: %w", i+1, err)
-			}
-			return nil, e, err
+			return nil, ofText(err, i, len(requests))
 		}
 		plans = append(plans, p)
 		bytes = max(bytes, held)
 		likely, most := p.plan.Effort()
 		e.add(p.filler, likely.Tokens, most.Tokens)
 		later = max(later, most.Bytes-likely.Bytes)
-		size += float64(p.plan.Request.Top) * sizeOfFill(p.plan)
+		e.answer += sizeOfAnswer(p.plan)
 	}
 	e.later = together(later, len(plans))
 	e.bytes = together(bytes, len(plans)) - e.later
-	return plans, e, s.checkAnswer(size)
+	return plans, nil
 }
 
 // planned is a plan with the id of its request, and with the filler of its model.
@@ -256,22 +236,11 @@ func (s *Server) plan(q fillRequest) (p planned, bytes float64, err error) {
 	return p, bytes, err
 }
 
-// sizeOfFill estimates how many bytes an answer needs for one fill of a plan, and
-// for one value of each blank by itself.
-func sizeOfFill(p *infill.Plan) float64 {
-	return float64(len(p.Request.Template)) + 400 + 100*float64(len(p.Template().Blanks))
-}
-
-// checkAnswer returns an error if size, the largest number of bytes that an
-// answer may have, exceeds the limit. Even a short request can ask for many
-// copies of its text.
-func (s *Server) checkAnswer(size float64) error {
-	if size <= float64(s.Limits.Answer) {
-		return nil
-	}
-	return unfit("the answer could have %.3g MB, "+
-		"this server gives %.3g: ask for a smaller top, or send several requests", size/1e6,
-		float64(s.Limits.Answer)/1e6)
+// sizeOfAnswer estimates how many bytes the answer to a plan has, by its fills,
+// and as many values of each blank by itself. All else is about as long as five of
+// them.
+func sizeOfAnswer(p *infill.Plan) float64 {
+	return float64(p.Request.Top+5) * (float64(len(p.Request.Template)) + 400 + 100*float64(len(p.Template().Blanks)))
 }
 
 func (s *Server) checkTexts(n int) error {
@@ -279,7 +248,14 @@ func (s *Server) checkTexts(n int) error {
 	case n == 0:
 		return unfit("no text: send at least one")
 	case n > s.Limits.Texts:
-		return unfit("%d texts in one request, this "+"server takes %d: send several requests", n, s.Limits.Texts)
+		return unfit("%d texts in one request, this server takes %d: send several requests", n, s.Limits.Texts)
+	}
+	return nil
+}
+
+func (s *Server) checkSlots(p *infill.Plan) error {
+	if p.Slots() > s.Limits.Blanks {
+		return unfit("%d tokens to fill in one text, this server takes %d: split the text", p.Slots(), s.Limits.Blanks)
 	}
 	return nil
 }
@@ -295,18 +271,20 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	if err != nil {
 		return nil, 0, err
 	}
+	err = s.checkSlots(p)
+	if err != nil {
+		return nil, 0, err
+	}
 	l := &s.Limits
 	rows, bytes := p.Cost()
 	switch {
-	case p.Slots() > l.Blanks:
-		return nil, 0, unfit("%d tokens to fill in one text, this server takes %d: split the text", p.Slots(), l.Blanks)
 	case int(p.Request.Top) > l.Top:
 		return nil, 0, unfit("top: %d fills, this server gives %d of a text: ask for fewer", p.Request.Top, l.Top)
 	case rows > l.Rows:
 		return nil, 0, unfit("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples "+
 			"or steps, or a smaller budget", rows, l.Rows)
 	}
-	return p, bytes + float64(p.Request.Top)*sizeOfFill(p), nil
+	return p, bytes + sizeOfAnswer(p), nil
 }
 
 // bound checks the method of a request against the limits. It bounds the rows of a
@@ -342,8 +320,8 @@ func (s *Server) planned(ctx context.Context, requests []fillRequest) (plans []p
 	for _, q := range requests {
 		size += q.size
 	}
-	err = s.read(ctx, size, func() (err error) {
-		plans, e, err = s.plans(requests)
+	err = s.read(ctx, size, &e, func() (err error) {
+		plans, err = s.plans(requests, &e)
 		return err
 	})
 	return plans, e, err
@@ -369,9 +347,12 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], e) }}, nil
 	}
 	results, err := answers(ctx, s, len(plans), textsAtOnce, e,
-		func(ctx context.Context, i int) (object.Identified, error) {
+		func(ctx context.Context, i int) (*Result, error) {
 			result, err := filled(ctx, plans[i].plan, nil)
-			return object.Identified{ID: plans[i].id, Value: result}, err
+			if err != nil {
+				return nil, err
+			}
+			return answerOf(plans[i].id, result), nil
 		})
 	if err != nil {
 		return nil, err
@@ -419,7 +400,7 @@ type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`
 	MeanLogLikelihood *float64 `json:"mean_log_likelihood,omitempty"`
-	*infill.Result
+	*Result
 }
 
 // heartbeat is the shortest time between two events of a stream.
@@ -481,13 +462,14 @@ func (s *Server) stream(c huma.Context, p planned, e effort) {
 		}
 		return
 	}
-	send("result", object.Identified{ID: p.id, Value: result})
+	send("result", answerOf(p.id, result))
 }
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.TokenIDs == nil { // for chains, the other fields are enough
-		answer.Result = p.Result()
+	found := p.Result()
+	if found != nil && p.TokenIDs == nil { // for chains, the other fields are enough
+		answer.Result = answerOf(nil, found)
 	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {
@@ -532,18 +514,20 @@ func (s *Server) score(ctx context.Context, q *scoreRequest) ([]*infill.Score, e
 		size += len(text)
 		longest = max(longest, len(text))
 	}
-	err = s.read(ctx, size, func() error {
+	err = s.read(ctx, size, &e, func() error {
 		for i, text := range texts {
-			encoding, err := f.Plain(text)
-			if err == nil && len(encoding.IDs)-2 > s.Limits.Rows { // without [CLS] and [SEP]
+			own := q.infill
+			own.Text = text
+			rows, tokens, err := f.ScoreEffort(own)
+			if err == nil && rows > s.Limits.Rows {
 				err = unfit("%d tokens, each of which needs a model row, this server takes %d a text: split the text",
-					len(encoding.IDs)-2, s.Limits.Rows)
+					rows, s.Limits.Rows)
 			}
 			if err != nil {
 				return ofText(err, i, len(texts))
 			}
-			tokens := float64(len(encoding.IDs)) * float64(len(encoding.IDs)) // a row for each token
 			e.add(f, tokens, tokens)
+			e.answer += 2000 + float64(len(own.Context)+4*len(text)+180*rows) // of each token, and of its word
 		}
 		return nil
 	})

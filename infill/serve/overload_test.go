@@ -154,11 +154,20 @@ func TestPlacesForSmall(t *testing.T) {
 			codes <- answer.StatusCode
 		})
 	}
-	for range 5 {
-		code, text := ask(t, url+"/v1/fill", `{"template": "the [MASK] sat"}`)
+	// The fake model reads 32 tokens at once, so long texts need no long rows.
+	for path, body := range map[string]string{"/v1/fill": `{"template": "the [MASK] sat"}`,
+		"/v1/score": `{"texts": "` + strings.Repeat("cat ", 31) + `"}`,
+		"/":         `{"inputs": "the [MASK]` + strings.Repeat(" cat", 1100) + `"}`} {
+		code, text := ask(t, url+path, body)
 		if code != 200 {
-			t.Errorf("a small request beside large ones: %d %s", code, text)
+			t.Errorf("%s: a small request beside large ones: %d %s", path, code, text)
 		}
+	}
+	context := `{"texts": ["` + strings.Repeat("cat ", 20) + `", "` + strings.Repeat("dog ", 20) + `"], "context": "` +
+		strings.Repeat("rug ", 10) + `"}` // 40 rows of 32 tokens
+	code, text := ask(t, url+"/v1/score", context)
+	if code != 429 {
+		t.Errorf("a large request beside large ones: %d %s", code, text)
 	}
 	close(release)
 	group.Wait()

@@ -54,10 +54,7 @@ func (p *Problem) GetHeaders() http.Header {
 // Unwrap returns the cause of an internal error; nil for other problems.
 func (p *Problem) Unwrap() error { return p.cause }
 
-const (
-	lateBody  = "the request did not come within its time"
-	largeBody = "the request has more bytes than this server takes: send fewer texts at once"
-)
+const lateBody = "the request did not come within its time"
 
 func init() {
 	// Package huma has another form of errors. This function replaces it by
@@ -85,11 +82,8 @@ func init() {
 		if len(parts) > 0 {
 			message = strings.Join(parts, "; ")
 		}
-		switch status {
-		case http.StatusRequestTimeout:
+		if status == http.StatusRequestTimeout {
 			message = lateBody
-		case http.StatusRequestEntityTooLarge:
-			message = largeBody
 		}
 		return &Problem{status: status, Message: message}
 	}

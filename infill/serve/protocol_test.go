@@ -380,7 +380,7 @@ func TestEvents(t *testing.T) {
 		code, text := ask(t, url+"/v1/fill", c.body, "Accept", "text/event-stream")
 		progress, result, _ := strings.Cut(text, "event: result\n")
 		if code != 200 || !strings.HasPrefix(progress, "event: progress\ndata: {\"step\":") ||
-			strings.Contains(progress, `"fills":[`) != c.fills ||
+			strings.Contains(progress, `"fills":[`) != c.fills || strings.Contains(progress, `"found":"`) != c.fills ||
 			strings.Contains(progress, `"mean_log_likelihood":`) != c.mean || !strings.Contains(result, `"fills":[`) {
 			t.Errorf("%s: %d %s", c.body, code, text)
 		}

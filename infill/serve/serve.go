@@ -115,6 +115,7 @@ type Options struct {
 type Server struct {
 	Options
 	working atomic.Int64 // requests that run
+	waiting atomic.Int64 // requests that wait for their turn
 	gate    *gate
 	turns   *gate // where requests of many rows wait before they come to gate
 	long    *gate // where requests wait that have turned out longer than is likely
@@ -142,8 +143,11 @@ func New(o Options) (*Server, error) {
 	}
 	one := o.Limits
 	one.Requests = 1
-	s := &Server{Options: o, gate: newGate(o.Limits), turns: newTurns(o.Limits),
-		long: newTurns(o.Limits), reading: newGate(one)}
+	s := &Server{Options: o}
+	s.gate = newGate(o.Limits, &s.waiting)
+	s.turns = newTurns(o.Limits, &s.waiting)
+	s.long = newTurns(o.Limits, &s.waiting)
+	s.reading = newGate(one, &s.waiting)
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
@@ -230,7 +234,7 @@ func (s *Server) registerHealth(api huma.API) {
 		func(context.Context, *struct{}) (*healthOutput, error) {
 			answer := &healthOutput{}
 			answer.Body.AtWork = s.working.Load()
-			answer.Body.Waiting = s.gate.waiting.Load() + s.turns.waiting.Load()
+			answer.Body.Waiting = s.waiting.Load()
 			return answer, nil
 		})
 }
@@ -269,7 +273,7 @@ func (s *Server) HTTPServer() *http.Server {
 		Handler:           s,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      2*s.Limits.Wait + s.Limits.Time + 30*time.Second,
+		WriteTimeout:      s.Limits.Wait + s.Limits.Time + 30*time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(complaints{s}, "", 0),
@@ -312,8 +316,8 @@ func open(r *http.Request) bool {
 		slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
-// guarded checks host, origin, token, content type and length of a request
-// before anything reads the body.
+// guarded checks host, origin, token and content type of a request before
+// anything reads the body.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	token := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -367,12 +371,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				fmt.Sprintf("Content-Encoding %q is not read: send the JSON as it is", coding))
 			return
 		}
-		if r.ContentLength > s.Limits.Body {
-			refuse(http.StatusRequestEntityTooLarge,
-				fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body))
-			return
-		}
-		r.Body = wholeBody{r.Body, h}
+		r.Body = wholeBody{http.MaxBytesReader(w, r.Body, s.Limits.Body), h}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -384,9 +383,9 @@ func deliberate(h http.Header) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
-// wholeBody reports a body that is cut off as the client's fault, which package
-// huma would report as the server's. It also ends the connection, because the
-// bytes that follow are not a request.
+// wholeBody reports a body that is cut off or too long as the client's fault,
+// which package huma would report as the server's. It also ends the connection,
+// because the bytes that follow are not a request.
 type wholeBody struct {
 	io.ReadCloser
 	answer http.Header
@@ -398,6 +397,11 @@ func (b wholeBody) Read(p []byte) (int, error) {
 		return n, err
 	}
 	b.answer.Set("Connection", "close")
+	var long *http.MaxBytesError
+	if errors.As(err, &long) {
+		return n, &Problem{status: http.StatusRequestEntityTooLarge,
+			Message: fmt.Sprintf("a request may have %d bytes: send fewer texts at once", long.Limit)}
+	}
 	slow := net.Error(nil)
 	if errors.As(err, &slow) && slow.Timeout() {
 		return n, err
@@ -418,8 +422,13 @@ func (s *Server) model(name string) (*infill.Filler, error) {
 
 // work waits for a turn, if the request needs many rows, and for its memory.
 // Then it runs do within the time limit. A request that turns out longer than is
-// likely waits again, while it runs.
+// likely waits again, while it runs. One whose answer may be too long is refused:
+// even a short request can ask for many copies of its text.
 func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context) error) error {
+	if e.answer > float64(s.Limits.Answer) {
+		return unfit("the answer could have %.3g MB, this server gives %.3g: ask for fewer fills, or send several "+
+			"requests with less text", e.answer/1e6, float64(s.Limits.Answer)/1e6)
+	}
 	err := s.gate.fits(e.bytes + e.later)
 	if err != nil {
 		return err
@@ -431,15 +440,14 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 		long()
 		further()
 	}()
-	began := time.Now()
 	many := e.likely > lm.MostLight || e.bytes > float64(s.gate.share)
 	if many {
-		turn, err = s.turn(ctx, e)
+		turn, err = s.turn(ctx, &e)
 		if err != nil {
 			return s.problem(ctx, err)
 		}
 	}
-	place, err = s.gate.enter(ctx, e.bytes, s.Limits.Wait-time.Since(began))
+	place, err = s.gate.enter(ctx, e.bytes, &e.waited)
 	if err != nil {
 		return s.problem(ctx, err)
 	}
@@ -492,9 +500,9 @@ const longTexts = 32 << 10
 // read calls do, which reads the texts of a request, size bytes in all, before
 // the gate, which bounds memory, sees it. Long texts take turns, so that they
 // occupy neither much memory nor all processors. Short texts do not wait.
-func (s *Server) read(ctx context.Context, size int, do func() error) error {
+func (s *Server) read(ctx context.Context, size int, e *effort, do func() error) error {
 	if size >= longTexts {
-		leave, err := s.reading.enter(ctx, 0, s.Limits.Wait)
+		leave, err := s.reading.enter(ctx, 0, &e.waited)
 		if err != nil {
 			return s.problem(ctx, err)
 		}

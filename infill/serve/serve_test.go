@@ -378,7 +378,7 @@ func TestRefusals(t *testing.T) {
 		{"/", `{"inputs": "a [MASK]", "parameters": {"top_k": 0}}`, "top_k", 422},
 		{"/", `{"inputs": "a [MASK]", "parameters": {"targets": ["", "\u0007"]}}`, "targets: none of them", 422},
 		{"/", `{"inputs": ["a [MASK]", "a [MASK]", "a [MASK]", "a [MASK]"]}`, "4 texts", 422},
-		{"/", `{"inputs": "a [MASK] [MASK] [MASK] [MASK] [MASK]"}`, "5 tokens to fill", 422},
+		{"/", `{"inputs": "a [MASK] [MASK] [MASK] [MASK] [MASK]"}`, "5 tokens to fill in one text", 422},
 		{"/", `{"inputs": "a [MASK] ` + strings.Repeat("x", 2000) + `"}`, "2000 bytes", 413},
 		{"/models/other", `{"inputs": "a [MASK]"}`, `no model "other"`, 404},
 		{"/models/../../etc/passwd", `{"inputs": "a [MASK]"}`, "", 404},
@@ -391,10 +391,10 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "he had [MASK] me", "sampler": "dmala", "steps": 100000}`, "model rows", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "budget": 5001}`, "5001 model rows", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "budget": "61s"}`, "a budget of 61s", 422},
-		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:2]"}`, "5 tokens to fill", 422},
+		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:2]"}`, "5 tokens to fill in one text", 422},
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:1-3]"}`, "6 tokens to fill", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1000}`,
-			"the answer could have 0.516 MB, this server gives 0.1", 422},
+			"the answer could have 0.519 MB, this server gives 0.1", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1001}`, "top: 1001 fills, this server gives 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "samples": 1001}`, "samples: 1001, this server makes 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "samples": 900, "budget": 5800}`, "up to 5800 model rows",
@@ -568,7 +568,7 @@ func TestGaps(t *testing.T) {
 	}
 	url = start(t, func(o *serve.Options) { o.Limits.Rows = 15 })
 	code, answer = ask(t, url+"/v1/gaps", text)
-	if code != 422 || !strings.Contains(answer, "8 tokens may need 16 model rows, and this server takes 15") {
+	if code != 422 || !strings.Contains(answer, "the text may need 16 model rows, and this server takes 15") {
 		t.Errorf("%d %s", code, answer)
 	}
 }
@@ -643,9 +643,9 @@ func TestFillAndScore(t *testing.T) {
 	url := start(t, nil)
 	request := `{"template": "She closed the [MASK] and went to [MASK].", "seed": 7, "top": 3}`
 	code, text := ask(t, url+"/v1/fill", request)
-	alone := decode[infill.Result](t, text)
+	alone := decode[serve.Result](t, text)
 	if code != 200 || len(alone.Fills) != 3 || alone.Seed != nil || alone.Method != infill.MethodSearch ||
-		!*alone.Proven {
+		!*alone.Proven || alone.Found != alone.Result.Found() {
 		t.Fatalf("%d %.300s", code, text)
 	}
 	_, text = ask(t, url+"/v1/fill", "["+request+","+request+"]")
@@ -655,8 +655,8 @@ func TestFillAndScore(t *testing.T) {
 	}
 	code, text = ask(t, url+"/v1/fill", request, "Accept", "text/event-stream")
 	last := text[strings.LastIndex(text, "event: "):]
-	if result := decode[infill.Result](t, strings.TrimPrefix(last, "event: result\ndata: ")); code != 200 ||
-		result.Fills[0].Text != alone.Fills[0].Text {
+	if result := decode[serve.Result](t, strings.TrimPrefix(last, "event: result\ndata: ")); code != 200 ||
+		result.Found != alone.Found || result.Fills[0].Text != alone.Fills[0].Text {
 		t.Errorf("events: %d %.300s", code, text)
 	}
 	code, text = ask(t, url+"/v1/score", `{"texts": ["he had told me", "he had tell me"]}`)
@@ -799,8 +799,10 @@ func TestDocument(t *testing.T) {
 			Schemas map[string]struct{ Properties map[string]any }
 		}
 	}](t, string(text))
-	if document.Components.Schemas["Result"].Properties["id"] == nil {
-		t.Error("no id in the schema of a result")
+	for _, key := range []string{"id", "found", "fills"} {
+		if document.Components.Schemas["Result"].Properties[key] == nil {
+			t.Errorf("no %s in the schema of a result", key)
+		}
 	}
 	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score"} {
 		if document.Paths[path] == nil {
@@ -866,6 +868,7 @@ func TestOutOfTime(t *testing.T) {
 		{"no event before", "/v1/fill", `{` + three + `}`, "text/event-stream", 1, 503, "longer than this server allows"},
 		{"masks", "/", `{"inputs": "the [MASK] sat"}`, "", 1, 503, "longer than this server allows"},
 		{"scores", "/v1/score", `{"texts": "the cat sat on the mat"}`, "", 1, 503, "longer than this server allows"},
+		{"gaps", "/v1/gaps", `{"text": "the [cat] sat on the mat"}`, "", 1, 503, "longer than this server allows"},
 	} {
 		slow.calls.Store(0)
 		slow.failAt.Store(c.call)
@@ -978,9 +981,16 @@ func tools(t *testing.T, o serve.Options) func(tool string, arguments any) (stri
 	if err != nil || len(listed.Tools) != 2 {
 		t.Fatalf("%v %v", listed, err)
 	}
+	takes := map[string][]string{"fill": {"ban", "id", "model", "sampler", "template"},
+		"score": {"context", "method", "model", "texts"}}
 	for _, tool := range listed.Tools { // every value has one type, which not all clients can do without
 		for name, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
 			checkTypes(t, tool.Name+" "+name, schema.(map[string]any))
+		}
+		for _, key := range takes[tool.Name] {
+			if tool.InputSchema.(map[string]any)["properties"].(map[string]any)[key] == nil {
+				t.Errorf("%s: its schema has no %s", tool.Name, key)
+			}
 		}
 	}
 	return func(tool string, arguments any) (string, bool) {
@@ -1020,8 +1030,12 @@ func TestTools(t *testing.T) {
 		t.Errorf("fill: %s", text)
 	}
 	if text, failed := call("score", map[string]any{"texts": []string{"he had told me"}}); failed ||
-		!strings.Contains(text, "pseudo_perplexity") {
+		!strings.Contains(text, "pseudo_perplexity") || strings.Contains(text, "warnings") {
 		t.Errorf("score: %s", text)
+	}
+	if text, failed := call("score", map[string]any{"texts": []string{"he had ___ me"}}); failed ||
+		!strings.Contains(text, `"warnings":["\"___\" is scored as it stands`) {
+		t.Errorf("score of a blank: %s", text)
 	}
 	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": uint64(1) << 53}); !failed ||
 		!strings.Contains(text, "not below 2^53") {
@@ -1087,6 +1101,33 @@ func TestMemoryOfEveryPath(t *testing.T) {
 	}
 }
 
+// TestAnswerLimit: no answer is longer than the limit, by any path.
+func TestAnswerLimit(t *testing.T) {
+	o := options(t)
+	quotes, letters := strings.Repeat(`\" `, 12), strings.Repeat("a b , ", 5)
+	for _, c := range []struct{ path, body string }{
+		{"/", `{"inputs": ["he had [MASK] me", "the [MASK] was [MASK]"], "parameters": {"top_k": 50}}`},
+		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1}`},
+		{"/v1/fill", `[{"template": "the [MASK] was [MASK:1-2]", "top": 20}, {"template": "a [MASK]", "samples": 3}]`},
+		{"/v1/fill", `{"template": "he had [MASK] me", "sampler": "gibbs", "samples": 2, "steps": 2}`},
+		{"/v1/score", `{"texts": "he had told me"}`},
+		{"/v1/score", `{"texts": ["` + quotes + `", "` + letters + `"], "context": "he said"}`},
+		{"/v1/gaps", `{"text": "he had [told] me"}`},
+		{"/v1/gaps", `{"text": "she closed the door and went to the window of the room", "every": 1, "options": 4}`},
+	} {
+		o.Limits.Answer = 16 << 20
+		code, text := ask(t, started(t, o)+c.path, c.body)
+		if code != 200 {
+			t.Errorf("%s %.80s: %d %s", c.path, c.body, code, text)
+		}
+		o.Limits.Answer = int64(len(text)) - 1
+		code, text = ask(t, started(t, o)+c.path, c.body)
+		if code != 422 || !strings.Contains(text, "the answer could have") {
+			t.Errorf("%s %.80s, with a limit of %d bytes: %d", c.path, c.body, o.Limits.Answer, code)
+		}
+	}
+}
+
 // TestExactLimits: what is at a limit is taken, and what is beyond it is refused.
 func TestExactLimits(t *testing.T) {
 	f, _ := newFaulty(t, func() error { return nil })
@@ -1138,7 +1179,7 @@ func TestExactLimits(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || answer.StatusCode != want ||
-			want == 413 && !strings.Contains(string(text), "more bytes than this server takes") {
+			want == 413 && !strings.Contains(string(text), "a request may have 23 bytes") {
 			t.Errorf("%s: %d %s, want %d (%v)", body, answer.StatusCode, text, want, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,12 +30,15 @@ func Tools(o Options) (*mcp.Server, error) {
 			SupportedProtocolVersions: versions()})
 	server.AddReceivingMiddleware(declared)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
-	server.AddTool(&mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
+	server.AddTool(&mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads,
+		InputSchema:  argumentsOf(fillRequest{}, "id", huma.Schema{Type: huma.TypeString}),
 		OutputSchema: schemaOf[fillAnswer](),
 		Description: "Fill the blanks of an English text, each written [MASK], several of them jointly. Gives the " +
 			"likeliest fills, the best first."}, tool(s, s.fillTool))
 	server.AddTool(&mcp.Tool{Name: "score", Title: "Score texts", Annotations: reads,
-		InputSchema: schemaOf[textsArguments](), OutputSchema: schemaOf[scoreAnswer](),
+		InputSchema: argumentsOf(scoreRequest{}, "texts",
+			huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}}),
+		OutputSchema: schemaOf[scoreAnswer](),
 		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its " +
 			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, tool(s, s.scoreTool))
 	return server, nil
@@ -59,16 +63,16 @@ func versions() []string {
 	return slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v == "2025-03-26" })
 }
 
-// fillSchema returns the schema of the arguments of the tool fill, the same
-// keys that POST /v1/fill takes.
-func fillSchema() *jsonschema.Schema {
-	properties := map[string]*jsonschema.Schema{}
-	for name, k := range fillKeys() {
-		properties[name] = &jsonschema.Schema{Description: k.help, Type: k.kind}
-	}
-	properties["ban"].Items = &jsonschema.Schema{Type: "string"}
-	// no closed schema: ReadRecord names an unknown key
-	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
+// argumentsOf returns the schema of a tool's arguments, which are the keys of a
+// body. The one key whose value has several JSON types, or any, gets a schema of
+// its own with one type, because not all clients know more. The schema is not
+// closed: the reader of the arguments names an unknown key.
+func argumentsOf(body huma.SchemaProvider, key string, own huma.Schema) *huma.Schema {
+	s := body.Schema(huma.NewMapRegistry("", huma.DefaultSchemaNamer))
+	own.Description = s.Properties[key].Description
+	s.Properties[key] = &own
+	s.AdditionalProperties = nil
+	return s
 }
 
 // schemaOf returns the schema of T, with one JSON type for each value, because
@@ -174,14 +178,11 @@ func (s *Server) fillTool(ctx context.Context, arguments object.Value) (*fillAns
 	return answer, nil
 }
 
-type textsArguments struct {
-	Texts []string `json:"texts" jsonschema:"the texts"`
-}
-
 type toolScore struct {
-	Text             string  `json:"text"`
-	LogLikelihood    float64 `json:"log_likelihood" jsonschema:"in nats"`
-	PseudoPerplexity float64 `json:"pseudo_perplexity"`
+	Text             string   `json:"text"`
+	LogLikelihood    float64  `json:"log_likelihood" jsonschema:"in nats"`
+	PseudoPerplexity float64  `json:"pseudo_perplexity"`
+	Warnings         []string `json:"warnings,omitempty"`
 }
 
 type scoreAnswer struct {
@@ -199,7 +200,8 @@ func (s *Server) scoreTool(ctx context.Context, arguments object.Value) (*scoreA
 	}
 	answer := &scoreAnswer{Scores: []toolScore{}}
 	for _, score := range scores {
-		answer.Scores = append(answer.Scores, toolScore{score.Text, score.LogLikelihood, score.PseudoPerplexity})
+		answer.Scores = append(answer.Scores, toolScore{score.Text, score.LogLikelihood, score.PseudoPerplexity,
+			score.Warnings})
 	}
 	return answer, nil
 }
