@@ -170,7 +170,11 @@ type Result struct {
 }
 
 func answerOf(id json.RawMessage, r *infill.Result) *Result {
-	return &Result{ID: id, Result: r, Found: r.Found()}
+	found := r.Found()
+	if divided := r.Divided(); divided != "" {
+		found = divided + "; " + found
+	}
+	return &Result{ID: id, Result: r, Found: found}
 }
 
 // plans parses and checks requests without running a model. It adds to e what

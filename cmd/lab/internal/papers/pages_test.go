@@ -30,7 +30,7 @@ func stored(t *testing.T) map[string]Results {
 func TestPages(t *testing.T) {
 	all := stored(t)
 	for _, page := range []string{"measured/laboratory.md", "reference/laboratory.md", "measured/calibration.md",
-		"measured/models.md", "measured/proofs.md", "measured/samplers.md",
+		"measured/models.md", "measured/proofs.md", "measured/samplers.md", "measured/evaluation.md",
 		"../models/small-uncased/README.md"} {
 		path := filepath.Join(docs, filepath.FromSlash(page))
 		text, err := os.ReadFile(path)

@@ -57,14 +57,22 @@ var textColumns = []textColumn{
 	{"corpus BLEU", "bleu"},
 }
 
+// The methods of DLP's table 3: with the paper's settings, and with those of the highest
+// mean U in a grid over α and the balance.
+var (
+	asInPaper = []method{{"Gibbs", "gibbs:paper"}, {"GWG", "gwg:paper"}, {"DULA", "dula:paper"},
+		{"DMALA", "dmala:paper"}}
+	bestOfGrid = []method{{"Gibbs", "gibbs:paper"}, {"GWG", "gwg:paper,balance=1"}, {"DULA", "dula:paper"},
+		{"DMALA", "dmala:paper,step-size=0.3"}}
+)
+
 // textClaims has the claims of some columns of DLP's table 3, for which one model
 // here stands: it is neither of the paper's two.
-func textClaims(columns []textColumn) (list []Claim) {
+func textClaims(results string, methods []method, columns []textColumn) (list []Claim) {
 	for _, column := range columns {
 		t := paperTable{"table 3, " + column.paper, []string{"BERT-base", "BERT-large"},
 			func(set, method string) Place { return Place{"DLP", "3", set + ", " + method, column.paper} }}
-		of := t.pairs(family{"infilling", column.here, "sampler"}, "", method{"Gibbs", "gibbs:paper"},
-			method{"GWG", "gwg:paper"}, method{"DULA", "dula:paper"}, method{"DMALA", "dmala:paper"})
+		of := t.pairs(family{results, column.here, "sampler"}, "", methods...)
 		for i := range of {
 			of[i].Text += " (" + column.paper + ")"
 		}
@@ -196,6 +204,11 @@ func rowsDLP() []Row {
 	const textCommand = "infill eval --preset dlp --samplers gibbs:paper,gwg:paper,dula:paper,dmala:paper --tbc " +
 		"tbc.5k.txt " +
 		"--wt103 wiki103.5k.txt"
+	const gridCommand = "infill eval --preset dlp --max-tokens 12 --samplers gibbs:paper,gwg:paper,dula:paper," +
+		"dmala:paper,dula:paper,step-size=0.05,dula:paper,step-size=0.2,dula:paper,step-size=0.3,dula:paper," +
+		"step-size=0.5,dmala:paper,step-size=0.05,dmala:paper,step-size=0.1,dmala:paper,step-size=0.3,dmala:paper," +
+		"step-size=0.5,gwg:paper,balance=0.75,gwg:paper,balance=1,gwg:paper,balance=ratio --tbc tbc.5k.txt --wt103 " +
+		"wiki103.5k.txt -o grid"
 
 	return []Row{
 		{Of: "DLP algorithms 1, 2", Shows: "DULA, DMALA",
@@ -366,13 +379,21 @@ func rowsDLP() []Row {
 				"DMALA " +
 				"{infilling|self-bleu|%.1f|sampler=dmala:paper}; but the start of the chains has the least " +
 				"([why](../measured/evaluation.md#what-it-says))",
-			Claims: textClaims(textColumns[:1])},
+			Claims: textClaims("infilling", asInPaper, textColumns[:1])},
 		{Of: "the same", Shows: "n-grams and corpus BLEU with the built-in model",
 			Command: textCommand + " -o run", Smaller: "23 M weights for 110 and 340 M",
 			Here: "corpus BLEU: Gibbs {infilling|bleu|%.1f|sampler=gibbs:paper}, GWG " +
 				"{infilling|bleu|%.1f|sampler=gwg:paper}, DULA {infilling|bleu|%.1f|sampler=dula:paper}, DMALA " +
 				"{infilling|bleu|%.1f|sampler=dmala:paper}",
-			Claims: join(textClaims(textColumns[1:]), similarBLEU())},
+			Claims: join(textClaims("infilling", asInPaper, textColumns[1:]), similarBLEU())},
+		{Of: "the same", Shows: "with the likeliest fills of a grid over α and the balance", Command: gridCommand,
+			Smaller: "23 M weights for 110 and 340 M; sentences of 12 words at most",
+			Here: "self-BLEU: Gibbs {infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[0].here + "}, GWG at β = 1 " +
+				"{infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[1].here + "}, DULA at α = 0.1 " +
+				"{infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[2].here + "}, DMALA at α = 0.3 " +
+				"{infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[3].here + "} " +
+				"([the grid](../measured/evaluation.md#step-sizes-and-balances))",
+			Claims: textClaims("infilling-grid", bestOfGrid, textColumns)},
 		{Of: "DLP figure 7", Shows: "other couplings, by steps",
 			Here: "[table](../measured/laboratory.md#the-figures-of-the-discrete-langevin-paper)", Claims: couplings},
 		{Of: "the same", Shows: "by run time",

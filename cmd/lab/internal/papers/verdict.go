@@ -302,12 +302,13 @@ func (j *Judgements) findings() map[Finding]int {
 // Count says how many claims there are, and how many are decided.
 func (j *Judgements) Count() string {
 	of := j.findings()
+	few := ""
+	if of[Unknown] > 0 {
+		few = fmt.Sprintf(", and %d have too few repetitions", of[Unknown])
+	}
 	return fmt.Sprintf("%d distinct claims are tested: %d hold, %d are reversed, %d level, and of %d equivalence is "+
-		"not "+
-		"shown. By Benjamini and Yekutieli, whose adjustment holds for any dependence between claims, %d would be "+
-		"decided "+
-		"in place of %d. Of %d more no p is computed: the paper has no order in %d, in %d nothing is learned by then, "+
-		"and %d have too few repetitions.", j.Tested, of[Holds], of[Reversed], of[Level], of[NotShown], j.Cautious,
-		j.Decided,
-		len(j.byKey)-j.Tested, of[NoOrder], of[Unlearnt], of[Unknown])
+		"not shown. By Benjamini and Yekutieli, whose adjustment holds for any dependence between claims, %d would be "+
+		"decided in place of %d. Of %d more no p is computed: the paper has no order in %d, in %d nothing is learned "+
+		"by then%s.", j.Tested, of[Holds], of[Reversed], of[Level], of[NotShown], j.Cautious, j.Decided,
+		len(j.byKey)-j.Tested, of[NoOrder], of[Unlearnt], few)
 }
