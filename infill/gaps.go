@@ -296,9 +296,7 @@ type gapMaker struct {
 // place prepares the gap of a key without the model. The error is a
 // *tokenize.InputError if the model has no tokens for the key.
 func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
-	before := g.text[:key[0]]
-	before += before[len(strings.TrimRight(before, `\`)):] // of backslashes before a blank each two are one
-	r := Request{Template: before + "[MASK]" + g.text[key[1]:], Method: Search{}}
+	r := Request{Template: tokenize.BeforeBlank(g.text[:key[0]]) + "[MASK]" + g.text[key[1]:], Method: Search{}}
 	if !strings.ContainsFunc(g.text[key[0]:key[1]], unicode.IsLetter) { // a number, or a sign
 		r.Fit.Fill = FillAny
 	}

@@ -265,8 +265,7 @@ func (e *engine) submit(requests ...*request) {
 func (e *engine) deal(requests []*request) {
 	for _, r := range requests {
 		if !r.job.wide() {
-			each := whole(r.left, r.job.room()*e.workers)
-			r.calls = min(each*e.workers, max(1, r.left*r.job.cost()/leastDealt))
+			r.calls = whole(r.left, r.job.room()*e.workers) * e.workers
 		}
 	}
 }
@@ -378,7 +377,7 @@ func (e *engine) take() (parts []part) {
 	first := (*queue)[0].job
 	room := first.room()
 	if dealt := (*queue)[0]; dealt.calls > 0 {
-		room = min(room, whole(dealt.waiting(), dealt.calls))
+		room = min(room, max(whole(dealt.waiting(), dealt.calls), leastDealt/first.cost()))
 		dealt.calls--
 	}
 	if e.heavyNext {

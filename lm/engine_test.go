@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"infill/internal/check"
@@ -213,8 +214,9 @@ func TestSessionLeftBehind(t *testing.T) {
 	m.gradient.lock.Unlock()
 	check.OK(t, m.gradient.close())
 	release <- true
-	if err := <-made; err != nil || m.gradient.session != nil {
-		t.Errorf("made after close: session %v, error %v", m.gradient.session, err)
+	<-made.done
+	if made.err != nil || m.gradient.session != nil {
+		t.Errorf("made after close: session %v, error %v", m.gradient.session, made.err)
 	}
 	check.OK(t, m.Close())
 	for _, s := range []*lazySession{&m.conditionals, &m.gradient} {
@@ -223,6 +225,36 @@ func TestSessionLeftBehind(t *testing.T) {
 			t.Errorf("after Close: error %v", err)
 		}
 	}
+}
+
+// TestSessionFails: all who wait for a session get the error of making it, and none makes
+// it again.
+func TestSessionFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		release := make(chan bool)
+		made := 0
+		l := &lazySession{build: func(*models.Bundle) (*onnx.Graph, error) {
+			made++
+			<-release
+			return nil, broken
+		}}
+		var wait sync.WaitGroup
+		for range 20 {
+			wait.Go(func() {
+				_, err := l.get(t.Context(), &MaskedLM{bundle: &models.Bundle{}})
+				if !errors.Is(err, broken) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(release)
+		wait.Wait()
+		if made != 1 {
+			t.Errorf("made %d times", made)
+		}
+	})
 }
 
 // A call that fails fails for all who share it.

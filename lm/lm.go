@@ -210,8 +210,15 @@ type lazySession struct {
 
 	lock    sync.Mutex
 	session *ort.Session
-	making  chan error // nil, or gets the result of making the session, which may take long and cannot be stopped
+	making  *making // nil if nobody makes the session
 	closed  bool
+}
+
+// making is a session that is being made, which may take long and cannot be stopped. err
+// is set when done is closed.
+type making struct {
+	done chan struct{}
+	err  error
 }
 
 // errClosed is the error of a session that is wanted after close.
@@ -230,10 +237,10 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		defer l.lock.Unlock()
 		return l.session, nil
 	}
-	made := l.making
-	if made == nil {
-		made = make(chan error, 1)
-		l.making = made
+	now := l.making
+	if now == nil {
+		now = &making{done: make(chan struct{})}
+		l.making = now
 		go func() {
 			var session *ort.Session
 			err := parallel.Safely(func() (err error) { // a panic is an error for those that wait
@@ -247,15 +254,15 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 			if l.closed && session != nil {
 				l.session, err = nil, session.Close()
 			}
-			made <- err
-			close(made)
+			now.err = err
+			close(now.done)
 		}()
 	}
 	l.lock.Unlock()
 	select {
-	case err := <-made:
-		if err != nil {
-			return nil, err
+	case <-now.done:
+		if now.err != nil {
+			return nil, now.err
 		}
 		return l.get(ctx, m)
 	case <-ctx.Done():

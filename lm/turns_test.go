@@ -26,7 +26,8 @@ func TestTurns(t *testing.T) {
 		tokens, width := of.tokens, 16
 		whole, least := 2730/width*width, shortCost // tokens of a call for the forty alone, and of a short one
 		if of.terms > 0 {
-			whole, least = 2730/width/of.terms*of.terms*width*backwardCost, max(least, 2*of.terms*width*backwardCost)
+			row := int(backwardCost * float64(width))
+			whole, least = 2730/width/of.terms*of.terms*row, max(least, 2*of.terms*row)
 		}
 		e := &engine{running: 1}
 		m := &MaskedLM{padded: true, chunk: chunkLimits{tokens: 2730, queries: 256}, bundle: builtIn(t)}

@@ -2,6 +2,7 @@ package samplers
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
@@ -9,6 +10,13 @@ import (
 
 	"infill/internal/logmath"
 )
+
+// equal reports whether all draws are equal. Their variance need not be 0: the mean of
+// equal numbers may differ from them in its last digit.
+func equal(draws [][]float64) bool {
+	other := func(x float64) bool { return x != draws[0][0] }
+	return !slices.ContainsFunc(draws, func(chain []float64) bool { return slices.ContainsFunc(chain, other) })
+}
 
 // EffectiveSampleSize estimates how many independent draws the draws of one
 // scalar are worth; draws is [chains][draws]. The estimate is C·n/τ for C
@@ -22,7 +30,7 @@ import (
 // length, if a draw is not finite, or if all draws are equal.
 func EffectiveSampleSize(draws [][]float64) float64 {
 	c, n := shape(draws)
-	if n < 4 {
+	if n < 4 || equal(draws) {
 		return math.NaN()
 	}
 	means := make([]float64, c)

@@ -40,6 +40,20 @@ func TestEffectiveSampleSize(t *testing.T) {
 	}
 }
 
+// TestEqualDraws: equal draws have no effective size, though their mean differs from them
+// in its last digit.
+func TestEqualDraws(t *testing.T) {
+	for _, x := range []float64{2, 0.1, -1.1} {
+		draws := make([][]float64, 25)
+		for i := range draws {
+			draws[i] = slices.Repeat([]float64{x}, 100)
+		}
+		if got := EffectiveSampleSize(draws); !math.IsNaN(got) {
+			t.Errorf("draws of %v are worth %v", x, got)
+		}
+	}
+}
+
 // All autocovariances by the Fourier transform are those that are summed lag by lag.
 func TestAutocovariances(t *testing.T) {
 	draws := chainsOf(0.99, 2, 701)

@@ -220,7 +220,8 @@ func TestDrawEnds(t *testing.T) {
 		draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
 	law := Law{Target: target, Order: []int{0, 1},
 		Choices: pairs(target.categories, func(first, last int) bool { return first == last })}
-	draws, err := Draw(t.Context(), []Law{law}, 1, Streams(1, "", 50), func(_, rejected int) int { return 20 - rejected })
+	room := func(_, rejected int) int { return 20 - rejected }
+	draws, err := Draw(t.Context(), []Law{law}, 1, Streams(1, "", 50), room)
 	done := 0
 	for _, d := range draws {
 		if d.Done {
@@ -232,7 +233,7 @@ func TestDrawEnds(t *testing.T) {
 	}
 	never := Law{Target: target, Order: []int{0, 1},
 		Choices: pairs(target.categories, func(first, last int) bool { return false })}
-	room := func(_, rejected int) int { return 1000 - rejected }
+	room = func(_, rejected int) int { return 1000 - rejected }
 	draws, err = Draw(t.Context(), []Law{never}, 1, Streams(1, "", 2), room)
 	if err != nil || draws[0].Done {
 		t.Errorf("%v, %v", draws, err)

@@ -24,7 +24,7 @@ type Step struct {
 	WarmUp   bool // whether the step belongs to the warm-up; true for the start
 	State    *State
 	Info     *Info   // nil for the start
-	StepSize float64 // of this step; NaN if the kernel has no step size
+	StepSize float64 // of the kernel, the largest of a cycle; NaN if it has none
 }
 
 // A Run is the result of Sample.

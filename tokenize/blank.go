@@ -359,3 +359,7 @@ func noBlank(text, help string, known func(part string) bool) error {
 	}
 	return inputFault(ErrNoBlank, -1, "%s", detail)
 }
+
+// BeforeBlank returns a text as it is written before a blank: of backslashes there each
+// two are one.
+func BeforeBlank(text string) string { return text + text[len(strings.TrimRight(text, `\`)):] }

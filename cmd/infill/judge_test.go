@@ -42,6 +42,11 @@ func TestJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	code, _, messages = call(t, nil, eval...) // again, without the judge: its numbers stay
+	kept, err := os.ReadFile(at("run/samples.csv"))
+	if code != 0 || err != nil || string(kept) != string(samples) {
+		t.Errorf("exit code %d, %v, %s: the judge's numbers are gone:\n%.200s", code, err, messages, kept)
+	}
 	list := strings.Split(strings.TrimSpace(string(samples)), "\n")
 	if len(list) != 1+30 || !strings.HasPrefix(list[0], "id,model,method,sentence,chain,text,u,log_p_word/judge@") ||
 		!strings.HasPrefix(list[1], "gibbs/0/0,small-uncased,gibbs,0,0,") {

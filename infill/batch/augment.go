@@ -248,7 +248,7 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, r infill.Request,
 	var masked []string
 	end := 0
 	for _, w := range chosen {
-		template.WriteString(text[end:w[0]] + "[MASK]")
+		template.WriteString(tokenize.BeforeBlank(text[end:w[0]]) + "[MASK]")
 		masked = append(masked, text[w[0]:w[1]])
 		end = w[1]
 	}
@@ -296,6 +296,9 @@ func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 	return all, mayMask
 }
 
+// wordRunes are what a word has.
+var wordRunes = []*unicode.RangeTable{unicode.L, unicode.M, unicode.N}
+
 // protected returns the byte ranges in text of all texts of Protect.
 func (a *Augment) protected(text string) (spans [][]int) {
 	for _, p := range a.Protect {
@@ -306,8 +309,8 @@ func (a *Augment) protected(text string) (spans [][]int) {
 			first, _ := utf8.DecodeRuneInString(p)
 			last, _ := utf8.DecodeLastRuneInString(p)
 			after, _ := utf8.DecodeRuneInString(text[s[1]:])
-			if !(unicode.IsLetter(before) && unicode.IsLetter(first)) &&
-				!(unicode.IsLetter(last) && unicode.IsLetter(after)) {
+			inWord := func(a, b rune) bool { return unicode.In(a, wordRunes...) && unicode.In(b, wordRunes...) }
+			if !inWord(before, first) && !inWord(last, after) {
 				spans = append(spans, s)
 				a.found.Store(p, true)
 			}

@@ -218,8 +218,9 @@ func withoutCR(line string) string { return strings.TrimSuffix(line, "\r") }
 // cell without quotes has several lines.
 func (s *Reader) cut(text string) (cells []string, open, cr bool) {
 	for {
-		end := 1
-		for end < len(text) {
+		quoted := strings.HasPrefix(text, `"`)
+		end := 1 // of a cell in quotes
+		for quoted && end < len(text) {
 			double := strings.HasPrefix(text[end:], `""`) || s.quoted && strings.HasPrefix(text[end:], `\"`)
 			if text[end] == '"' && !double {
 				break
@@ -229,7 +230,6 @@ func (s *Reader) cut(text string) (cells []string, open, cr bool) {
 				end++
 			}
 		}
-		quoted := strings.HasPrefix(text, `"`)
 		cell, rest, more := strings.Cut(text, "\t")
 		switch {
 		case quoted && end >= len(text):

@@ -290,10 +290,13 @@ func newCellWriter(to io.Writer, form Form) *cellWriter {
 
 func (c *cellWriter) write(line []string) error {
 	c.b.Reset()
-	if c.csv != nil {
+	switch {
+	case c.csv != nil && len(line) == 1 && line[0] == "": // an empty line would be no row
+		c.b.WriteString("\"\"\n")
+	case c.csv != nil:
 		c.csv.Write(line) //nolint:errcheck // a write to a bytes.Buffer cannot fail
 		c.csv.Flush()
-	} else {
+	default:
 		c.tsv(line)
 	}
 	_, err := c.to.Write(c.b.Bytes())

@@ -64,7 +64,7 @@ today the old fish slept slowly .
 
 func newCorpus(t testing.TB, name, text string) *corpus.Corpus {
 	t.Helper()
-	c, err := corpus.Read(name, name+".txt", strings.NewReader(text))
+	c, err := corpus.Read(name, name+".txt", strings.NewReader(text), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -257,12 +257,17 @@ func (r *runner) run(ctx context.Context) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
+	err = results.joinOwn(f.dir) // a judge's numbers took hours, and stay
+	if err != nil {
+		return nil, err
+	}
 	if o.Judge != nil {
 		j, err := r.judge(ctx)
 		if err := errors.Join(err, o.Judge.Close()); err != nil {
 			return nil, err
 		}
-		results.joined = append(results.joined, j)
+		again := func(other joined) bool { return other.name == j.name }
+		results.joined = append(slices.DeleteFunc(results.joined, again), j)
 	}
 	err = results.writeSamples(f.dir)
 	if err != nil {

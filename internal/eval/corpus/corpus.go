@@ -135,9 +135,9 @@ var largest int64 = 2 << 30
 
 // Read reads a corpus in UTF-8 from r or, if r is nil, from the file at path,
 // which may be compressed. The corpus's SHA-256 is that of the text.
-// Errors contain path. If more than a tenth of the lines is not valid UTF-8,
+// form "" is found by the name and the first lines. Errors contain path. If more than a tenth of the lines is not valid UTF-8,
 // Read returns an error; otherwise it leaves these lines out and counts them.
-func Read(name, path string, r io.Reader) (*Corpus, error) {
+func Read(name, path string, r io.Reader, form Form) (*Corpus, error) {
 	if r == nil {
 		file, err := os.Open(path)
 		if err != nil {
@@ -159,7 +159,10 @@ func Read(name, path string, r io.Reader) (*Corpus, error) {
 		return fail(fmt.Errorf("more than %d bytes: take a part of it", largest))
 	}
 	text := strings.TrimPrefix(content.String(), lines.ByteOrderMark)
-	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Form: detect(path, text)}
+	c := &Corpus{Name: name, Path: path, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Form: form}
+	if form == "" {
+		c.Form = detect(path, text)
+	}
 	var skipped skips
 	emit := func(line int, raw string) {
 		reason := unusable(raw)

@@ -18,7 +18,7 @@ import (
 
 func read(t *testing.T, path, text string) *Corpus {
 	t.Helper()
-	c, err := Read("own", path, strings.NewReader(text))
+	c, err := Read("own", path, strings.NewReader(text), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func repeated(text string, count int) (sentences []Sentence) {
 }
 
 func TestOpenWikiText(t *testing.T) {
-	c, err := Read("wiki", "testdata/wiki.tiny.tokens", nil)
+	c, err := Read("wiki", "testdata/wiki.tiny.tokens", nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +147,13 @@ func TestReadRefusesBadInput(t *testing.T) {
 			want: "text in UTF-16 looks so: write the file in UTF-8: iconv"},
 		"mixed": {text: "a\nb\xe9\nc\nd\n", want: "1 of 4 lines are not valid UTF-8"},
 	} {
-		if _, err := Read("own", "a.txt", strings.NewReader(c.text)); err == nil ||
+		if _, err := Read("own", "a.txt", strings.NewReader(c.text), ""); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
 	torn := io.MultiReader(strings.NewReader("a line\n"), iotest.ErrReader(errors.New("torn")))
-	if _, err := Read("own", "a.txt", torn); err == nil || !strings.Contains(err.Error(), "torn") {
+	if _, err := Read("own", "a.txt", torn, ""); err == nil || !strings.Contains(err.Error(), "torn") {
 		t.Errorf("failing reader: %v", err)
 	}
 	long := strings.Repeat("word ", 1<<18)
@@ -165,10 +165,10 @@ func TestReadRefusesBadInput(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	defer func(before int64) { largest = before }(largest)
 	largest = 10
-	if _, err := Read("a", "b", strings.NewReader("ten bytes.")); err != nil {
+	if _, err := Read("a", "b", strings.NewReader("ten bytes."), ""); err != nil {
 		t.Error(err)
 	}
-	if _, err := Read("a", "b", strings.NewReader("more bytes.")); err == nil ||
+	if _, err := Read("a", "b", strings.NewReader("more bytes."), ""); err == nil ||
 		!strings.Contains(err.Error(), "corpus a (b): more than 10 bytes") {
 		t.Errorf("error %v", err)
 	}
@@ -192,7 +192,7 @@ func TestMarkers(t *testing.T) {
 // The selection of a small file, written out: a change here changes every
 // evaluation that users have run.
 func TestSelectionIsStable(t *testing.T) {
-	c, err := Read("novel", "testdata/novel.5k.txt", nil)
+	c, err := Read("novel", "testdata/novel.5k.txt", nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestSelectionIsUniform(t *testing.T) {
 
 // More sentences, or another check, leave the masks of a sentence as they were.
 func TestMasksHangOnSeedAndSentenceOnly(t *testing.T) {
-	c, err := Read("novel", "testdata/novel.5k.txt", nil)
+	c, err := Read("novel", "testdata/novel.5k.txt", nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestMasksHangOnSeedAndSentenceOnly(t *testing.T) {
 }
 
 func TestDISCSProtocol(t *testing.T) {
-	c, err := Read("novel", "testdata/novel.5k.txt", nil)
+	c, err := Read("novel", "testdata/novel.5k.txt", nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +451,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("wiki.x.tokens", []byte("\xff\xfea\x00b\x00"))
 	f.Add("x", []byte("\ufeff\x00"))
 	f.Fuzz(func(t *testing.T, path string, text []byte) {
-		c, err := Read("own", path, strings.NewReader(string(text)))
+		c, err := Read("own", path, strings.NewReader(string(text)), "")
 		if err != nil {
 			return
 		}
@@ -468,11 +468,11 @@ func FuzzRead(f *testing.F) {
 
 // TestReadCorpus opens a missing file, and tells what is left out.
 func TestReadCorpus(t *testing.T) {
-	if _, err := Read("tbc", "testdata/missing.txt", nil); !errors.Is(err, os.ErrNotExist) ||
+	if _, err := Read("tbc", "testdata/missing.txt", nil, ""); !errors.Is(err, os.ErrNotExist) ||
 		!strings.Contains(err.Error(), "corpus tbc: ") {
 		t.Errorf("missing file: %v", err)
 	}
-	c, err := Read("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"))
+	c, err := Read("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "")
 	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
 		fmt.Sprint(c.LeftOut()) != "[left out: 1 × control character (such as line 3)]" {
 		t.Errorf("%+v, left out %q, %v", c, c.LeftOut(), err)

@@ -225,6 +225,10 @@ func layerNormalizationGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
 	scale := n.Inputs[1]
 	last := b.lastAxis(n, dy)
+	if last < 0 {
+		b.refuse("a scalar has no last axis")
+		return nil
+	}
 	// The node may lack the outputs for mean and deviation, or leave them
 	// without a name.
 	s := slices.Clone(x.Shape)
@@ -416,7 +420,10 @@ func sliceGradient(b *backward, n *Node, dy *Value) *Value {
 			return nil
 		}
 	} else {
-		count, ok := n.Inputs[1].Shape[0].Size()
+		count, ok := int64(0), false
+		if len(n.Inputs[1].Shape) == 1 {
+			count, ok = n.Inputs[1].Shape[0].Size()
+		}
 		if !ok {
 			b.refuse("the number of axes is not known")
 			return nil

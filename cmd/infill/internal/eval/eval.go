@@ -176,7 +176,7 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 // openCorpora reads the corpora, and warns of text that it leaves out.
 func (c *command) openCorpora() (list []*corpus.Corpus, err error) {
 	for i, of := range append(slices.Clone(c.corpora.List), c.references.List...) {
-		read, err := corpus.Read(of.Name, of.File, nil)
+		read, err := corpus.Read(of.Name, of.File, nil, "")
 		if err != nil {
 			return nil, &cli.Failure{Err: err, Hint: "infill eval --help says where the corpora are"}
 		}

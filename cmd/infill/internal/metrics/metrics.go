@@ -150,7 +150,7 @@ func (c *command) readAll() (in texts, err error) {
 		return in, err
 	}
 	for _, r := range c.references.List {
-		read, err := c.readSentences("reference "+r.Name, r.File)
+		read, err := c.readSentences("reference "+r.Name, r.File, "")
 		if err != nil {
 			return in, err
 		}
@@ -162,7 +162,7 @@ func (c *command) readAll() (in texts, err error) {
 // read reads the text to measure: results that infill printed, or one sentence a line.
 func (c *command) read() (h metrics.Hypotheses, err error) {
 	if !printed(c.file) {
-		return c.readSentences("text", c.file)
+		return c.readSentences("text", c.file, corpus.Lines)
 	}
 	in, err := batch.Open(c.file)
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 	defer in.Close()
 	h, err = readResults(in)
 	if errors.Is(err, errRows) && batch.IsFile(c.file) {
-		return c.readSentences("text", c.file)
+		return c.readSentences("text", c.file, corpus.Lines)
 	}
 	if err != nil {
 		return h, &cli.UsageError{Err: cli.Usagef("text (%s): %w", nameOf(c.file), err),
@@ -181,14 +181,18 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 }
 
 // readSentences reads the sentences of a text or a reference: one from each line or
-// record, or those of WikiText. what names the text in errors.
-func (c *command) readSentences(what, file string) (h metrics.Hypotheses, err error) {
+// record, or those of WikiText. what names the text in errors. form "" is found; a table
+// has its sentences in rows.
+func (c *command) readSentences(what, file string, form corpus.Form) (h metrics.Hypotheses, err error) {
 	in, err := c.open(what, file)
 	if err != nil {
 		return h, err
 	}
 	defer in.Close()
-	read, err := corpus.Read(what, nameOf(file), in)
+	if table(file) {
+		form = corpus.Lines
+	}
+	read, err := corpus.Read(what, nameOf(file), in, form)
 	if err != nil {
 		return h, cli.Usagef("%s", strings.TrimPrefix(err.Error(), "corpus "))
 	}
@@ -214,12 +218,17 @@ func printed(file string) bool {
 	return slices.Contains([]string{".jsonl", ".ndjson", ".json"}, ending(file))
 }
 
+// table reports whether a file's name says that it has records with columns.
+func table(file string) bool {
+	return batch.IsFile(file) && !slices.Contains([]string{".txt", ".text"}, ending(file))
+}
+
 // open opens a file as lines of sentences. what names the text in errors.
 func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 	switch {
 	case file == "-":
 		return io.NopCloser(c.streams.In), nil
-	case batch.IsFile(file) && !slices.Contains([]string{".txt", ".text"}, ending(file)):
+	case table(file):
 		records, err := batch.Records(batch.File{Path: file}, c.column)
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", what, cli.Describe(err))

@@ -94,7 +94,7 @@ func readTexts(in *lab.Inputs, paths []string) (texts []*corpus.Corpus, err erro
 		return nil, lab.Refuse("texts", "name a file with a sentence on each line")
 	}
 	for _, path := range paths {
-		text, err := corpus.Read(filepath.Base(path), path, nil)
+		text, err := corpus.Read(filepath.Base(path), path, nil, "")
 		if err != nil {
 			return nil, lab.Refuse("texts", "%w", err)
 		}

@@ -90,7 +90,7 @@ func TestCalibration(t *testing.T) {
 	model := openRaw(t)
 	filler := labtest.Must(infill.Open(infill.OpenOptions{}))(t)
 	defer filler.Close()
-	texts := labtest.Must(corpus.Read("sentences.txt", calibrationTexts, nil))(t)
+	texts := labtest.Must(corpus.Read("sentences.txt", calibrationTexts, nil, ""))(t)
 	for blanks := 1; blanks <= 3; blanks++ {
 		chosen := labtest.Must(texts.Select(corpus.SelectOptions{Sentences: sentences, Mask: corpus.Mask{Count: blanks},
 			Seed: seed, Word: func(word string) bool { return oneToken(filler, word) }}))(t)

@@ -100,7 +100,7 @@ func readCorpora(in *lab.Inputs, named []string) (list []metrics.Reference, err 
 		if err != nil {
 			return nil, lab.Refuse("corpus", "%s: %w", name, err)
 		}
-		c, err := corpus.Read(name, path, bytes.NewReader(content))
+		c, err := corpus.Read(name, path, bytes.NewReader(content), "")
 		if err != nil {
 			return nil, lab.Refuse("corpus", "%w", err)
 		}
