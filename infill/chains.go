@@ -25,7 +25,7 @@ type Chains struct {
 	// Sampler moves the chains.
 	Sampler Sampler `option:"sampler" word:"NAME" list:"true" help:"run chains of a sampler, see infill help samplers"`
 	// StepSize is the sampler's, if it has one.
-	StepSize float64 `option:"step-size" default:"auto" words:"auto=0" exclusiveMinimum:"0" examples:"auto,0.1,0.2,0.5,1,2,5,10,50" word:"{auto|ALPHA}" help:"changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up"`
+	StepSize float64 `option:"step-size" default:"auto" words:"auto=0" exclusiveMinimum:"0" examples:"auto,0.1,0.2,0.5,1,2,5,10,50" word:"{auto|ALPHA}" help:"changing a slot costs 1/ALPHA nats; auto: adapted in the warm-up, if the sampler rejects"`
 	// Balance weighs energy differences in proposals.
 	Balance Balance `option:"balance" default:"auto" word:"{auto|BETA|NAME}" list:"true" help:"what an energy difference weighs in a proposal: a power from 0.5 to 1"`
 	// Energy is what the chains draw from.
