@@ -17,6 +17,7 @@ import threading
 import time
 import types
 import warnings
+import weakref
 
 import pytest
 
@@ -205,8 +206,11 @@ def test_threads(m):
 def test_program_is_started_again():
     with Infill() as m:
         first = m.fill("a [MASK] house", top=1)[0]
+        ended = weakref.ref(m._process._child)
         os.kill(m._process._child._program.pid, signal.SIGKILL)
         assert m.fill("a [MASK] house", top=1)[0] == first
+        gc.collect()
+        assert ended() is None  # nothing keeps it
         m.close()
         assert m.fill("a [MASK] house", top=1)[0] == first
 
@@ -459,6 +463,25 @@ def test_interrupt(texts):
             m.fill(texts, budget="600s", top=10)
         assert gone(pid) and time.monotonic() - began < 60
         assert m.fill("a [MASK] house", top=1)[0] == first
+
+
+def test_interrupt_spares_the_next_program(monkeypatch):
+    """A request that another thread sends again, while the interrupt is at work, is answered."""
+    from infill._process import _Child
+
+    fail, again = _Child.fail, []
+
+    def fail_and_send(child, error):
+        fail(child, error)
+        if str(error) == "interrupted":
+            again.append(m._process.send("/v1/models", None))
+
+    with Infill() as m:
+        m.fill("a [MASK]", top=1)
+        first = m._process._child
+        monkeypatch.setattr(_Child, "fail", fail_and_send)
+        m._process.interrupt()
+        assert again[0].result().body and first._program.poll() is not None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
