@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._process import InfillError
+from ._process import InfillError, end
 
 # The column by which rows of the result find theirs of the table.
 _ROW = "infill_row"
@@ -42,19 +42,19 @@ def _list(value: Any) -> str:
 
 def run(command: Sequence[str], source: str, target: str, shown: bool) -> list[str]:
     """Run the command from path to path. Return its warnings; an error is an InfillError."""
-    process = subprocess.Popen([*command, "--out", target, "--", source], stderr=subprocess.PIPE, text=True, encoding="utf-8")
     lines: list[str] = []
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            lines.append(line.rstrip("\n"))
-            if shown:
-                print(line, end="", file=sys.stderr, flush=True)
-        code = process.wait()
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
+    words = [*command, "--out", target, "--", source]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                lines.append(line.rstrip("\n"))
+                if shown:
+                    print(line, end="", file=sys.stderr, flush=True)
+            code = process.wait()
+        except BaseException:
+            end(process)
+            raise
     if code not in (0, 3):
         raise InfillError("\n".join(line.removeprefix("infill: ") for line in lines[-2:]) or f"the program ended with {code}")
     return [line.removeprefix("infill: warning: ") for line in lines if line.startswith("infill: warning: ")]
@@ -110,8 +110,8 @@ def _check(source: Any, output: Any, options: Mapping[str, Any]) -> None:
     if not _is_path(source):
         _is_pandas(source)
     elif table_out and not _is_parquet(source):
-        end = "a table" if output is None else "Parquet"
-        raise InfillError(f"{source}: {end} is made of a table: give {_reader(os.fspath(source))}")
+        wanted = "a table" if output is None else "Parquet"
+        raise InfillError(f"{source}: {wanted} is made of a table: give {_reader(os.fspath(source))}")
     elif output is not None and os.path.exists(output) and os.path.samefile(source, output):
         raise InfillError(f"{output} would be replaced, and is the input: choose another output")
 

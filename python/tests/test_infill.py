@@ -871,6 +871,29 @@ def test_run_to_parquet(m, kind, tmp_path):
     assert user.read_bytes() == source.read_bytes()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="no #! elsewhere, and looks in /proc")
+def test_run_ends_a_stubborn_program(tmp_path, monkeypatch):
+    monkeypatch.setattr("infill._process._PATIENCE", 0.2)
+    code = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), file=sys.stderr, flush=True)\nwhile True: signal.pause()"
+
+    class Screen:
+        def write(self, text):
+            self.pid = int(text)
+            raise KeyboardInterrupt
+
+    screen, began = Screen(), time.monotonic()
+    odd = Infill(program=stub(tmp_path, code))
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(sys, "stderr", screen)
+        odd.run(tmp_path / "in.csv", tmp_path / "out.csv", progress=True)
+    assert time.monotonic() - began < 20 and gone(screen.pid)
+
+
+def test_run_closes_its_pipe(tmp_path):
+    (tmp_path / "in.txt").write_text("a [MASK] house\n", encoding="utf-8")
+    assert runs("import infill; print(infill.Infill().run('in.txt', 'out.csv', top=1, progress=False))", cwd=tmp_path) == "out.csv"
+
+
 def test_resume_to_parquet(m, tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
