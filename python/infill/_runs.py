@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -182,7 +183,7 @@ def _write(table: Any, folder: str, numbered: bool) -> str:
             csv.writer(file).writerow([*map(str, table.columns)] + [_ROW] * numbered)
         for i, record in enumerate(records):
             line = {str(name): _plain(value) for name, value in record.items()} | ({_ROW: i} if numbered else {})
-            file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+            file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
     return path
 
 
@@ -228,12 +229,18 @@ def _convert(made: Any, target: str, columns: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; what is missing is null."""
+    """Return a value as JSON has it; what is missing, or no finite number, is null."""
     if hasattr(value, "tolist"):  # of numpy: a number, or the list of a cell
         value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(of) for key, of in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(of) for of in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
-    return value if isinstance(value, (str, int, float, bool, list, dict)) else str(value)
+    return value if isinstance(value, (str, int)) else str(value)
 
 
 def _texts(target: str) -> list[str]:

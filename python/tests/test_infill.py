@@ -871,6 +871,22 @@ def test_run_to_parquet(m, kind, tmp_path):
     assert user.read_bytes() == source.read_bytes()
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_run_of_numbers_that_are_not_finite(m, kind, tmp_path):
+    """The command gets null, and a table keeps its own."""
+    library = pytest.importorskip(kind)
+    odd = [math.inf, math.nan, 1.5]
+    table = library.DataFrame({"template": ["a [MASK] house"] * 3, "number": odd, "list": [odd] * 3, "deep": [[odd]] * 3})
+    made = m.run(table, top=1)
+    assert list(made["rank"]) == [1, 1, 1] and made["number"][0] == math.inf and math.isnan(made["number"][1])
+    assert made["list"][0][0] == math.inf and made["deep"][2][0][2] == 1.5
+    target = tmp_path / "out.jsonl"
+    m.run(table, target, top=1)
+    lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+    assert [line["number"] for line in lines] == [None, None, 1.5]
+    assert lines[0]["list"] == [None, None, 1.5] and lines[0]["deep"] == [[None, None, 1.5]]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="no #! elsewhere, and looks in /proc")
 def test_run_ends_a_stubborn_program(tmp_path, monkeypatch):
     monkeypatch.setattr("infill._process._PATIENCE", 0.2)
