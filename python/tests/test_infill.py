@@ -871,6 +871,52 @@ def test_run_to_parquet(m, kind, tmp_path):
     assert user.read_bytes() == source.read_bytes()
 
 
+@pytest.mark.parametrize("key", ["text", "probability", "method", "blank_1"])
+def test_run_names_columns(m, key, tmp_path):
+    """A template whose column has the name of a result's is input_NAME everywhere, and the result keeps its own."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    columns = {key: ["he had [MASK] me"], "label": [1]}
+    source, target, made = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "out.parquet"
+    pandas.DataFrame(columns).to_csv(source, index=False)
+    pandas.DataFrame(columns).to_parquet(tmp_path / "in.parquet")
+    m.run(source, target, column=key, top=1)
+    m.run(tmp_path / "in.parquet", made, column=key, top=1)
+    tables = [m.run(library.DataFrame(columns), column=key, top=1) for library in (pandas, polars)]
+    want = m.fill("he had [MASK] me", top=1)[0]
+    for table in (*tables, pandas.read_csv(target), pandas.read_parquet(made), polars.read_parquet(made)):
+        assert (table["text"][0], table["blank_1"][0], table["method"][0]) == (want.text, want.values[0], "search")
+        assert table["probability"][0] == pytest.approx(want.probability) and table["label"][0] == 1
+        assert table["input_" + key][0] == "he had [MASK] me"
+        assert list(table.columns) == list(pandas.read_csv(target).columns)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_run_keeps_columns(m, kind):
+    library = pytest.importorskip(kind)
+    names = {"error": "a", "input_error": "b", "text": "c", "input_text": "d", "input_template": "e"}
+    with pytest.warns(UserWarning, match="rows that could not be filled: 1"):
+        made = m.run(library.DataFrame({"template": ["a [MASK] house", "no blank"], **{n: [v, v] for n, v in names.items()}}), top=1)
+    assert "no blank" in made["error"][1] and list(made["template"]) == ["a [MASK] house", "no blank"]
+    assert list(made.columns)[-6:] == ["error", "input_input_error", "input_error", "input_input_text", "input_text", "input_template"]
+    assert [made[name][1] for name in made.columns[-5:]] == list("abcde")
+    made = m.run(library.DataFrame({"text": ["a [MASK] house"], "input_text": ["mine"]}), column="text", top=1)
+    assert (made["input_input_text"][0], made["input_text"][0]) == ("a [MASK] house", "mine")
+    with pytest.warns(UserWarning, match="the column error says why"):
+        made = m.run(library.DataFrame({"error": ["no blank"]}), column="error")
+    assert made["input_error"][0] == "no blank" and made["error"][0].startswith("no blank in the template")
+
+
+def test_run_refuses_equal_names(m, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    for names in (["template", 1, "1"], ["1", "template", 1], ["template", "1", "1"]):
+        for output in (None, tmp_path / "out.csv", tmp_path / "out.parquet"):
+            with pytest.raises(InfillError, match="2 columns whose name as text is '1': rename all but one"):
+                m.run(pandas.DataFrame([["a [MASK]"] * 3], columns=names), output)
+    made = m.run(pandas.DataFrame([["a [MASK]", 2]], columns=[1, ""]), column="1", top=1)
+    assert made["1"][0] == "a [MASK]" and made[""][0] == 2
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_run_of_numbers_that_are_not_finite(m, kind, tmp_path):
     """The command gets null, and a table keeps its own."""
