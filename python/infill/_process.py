@@ -16,13 +16,16 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 # A program at work writes at least a space every three seconds. One that is silent for so many
 # looks, this many seconds apart, answers no more.
 _LOOKS, _APART = 12, 5.0
+
+# How many seconds a program has that is told to end.
+_PATIENCE = 5.0
 
 # The status of requests that the program gave up because it was told to end.
 _GONE = 499
@@ -75,6 +78,16 @@ def program() -> str:
     return found
 
 
+def end(program: subprocess.Popen[Any]) -> None:
+    """Tell a program to end, and kill it if it does not."""
+    program.terminate()
+    try:
+        program.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.wait()
+
+
 class Process:
     """One program, started at the first request and started again where it has ended.
 
@@ -109,7 +122,9 @@ class Process:
         rest = '"method": "GET"' if body is None else f'"body": {_object(body)}'
         line = f'{{"id": {number}, "path": {json.dumps(path)}, {rest}}}\n'
         with self._lock:
-            if self._child is None or self._child.ended is not None:
+            if self._child is not None and self._child.ended is not None:
+                self.close()
+            if self._child is None:
                 self._child = _Child(self._arguments)
                 self._end = weakref.finalize(self, self._child.stop)
             return self._child.send(number, line.encode())
@@ -130,18 +145,22 @@ class Process:
 
     def interrupt(self) -> None:
         """End what is at work: requests of other threads are sent again, to another program."""
-        with self._lock:
-            child = self._child
+        child, stop = self._take()
         if child is not None:
             child.fail(ProgramEnded("interrupted"))
-        self.close()
+        stop()
 
     def close(self) -> None:
         """End the program. The next request starts it again."""
+        _, stop = self._take()
+        stop()
+
+    def _take(self) -> tuple[_Child | None, Callable[[], Any]]:
+        """Return the program, and what ends it. The next request, of any thread, starts another."""
         with self._lock:
-            end, self._end, self._child = self._end, None, None
-        if end is not None:
-            end()
+            child, stop = self._child, self._end
+            self._child = self._end = None
+        return child, stop or (lambda: None)
 
 
 _processes: weakref.WeakSet[Process] = weakref.WeakSet()
@@ -208,12 +227,7 @@ class _Child:
 
     def stop(self) -> None:
         self.fail(InfillError("closed before the answer came"))
-        self._program.terminate()
-        try:
-            self._program.wait(5)
-        except subprocess.TimeoutExpired:
-            self._program.kill()
-            self._program.wait()
+        end(self._program)
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(1)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import csv
 import json
+import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._process import InfillError
+from ._process import InfillError, end
 
 # The column by which rows of the result find theirs of the table.
 _ROW = "infill_row"
@@ -42,19 +45,19 @@ def _list(value: Any) -> str:
 
 def run(command: Sequence[str], source: str, target: str, shown: bool) -> list[str]:
     """Run the command from path to path. Return its warnings; an error is an InfillError."""
-    process = subprocess.Popen([*command, "--out", target, "--", source], stderr=subprocess.PIPE, text=True, encoding="utf-8")
     lines: list[str] = []
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            lines.append(line.rstrip("\n"))
-            if shown:
-                print(line, end="", file=sys.stderr, flush=True)
-        code = process.wait()
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
+    words = [*command, "--out", target, "--", source]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                lines.append(line.rstrip("\n"))
+                if shown:
+                    print(line, end="", file=sys.stderr, flush=True)
+            code = process.wait()
+        except BaseException:
+            end(process)
+            raise
     if code not in (0, 3):
         raise InfillError("\n".join(line.removeprefix("infill: ") for line in lines[-2:]) or f"the program ended with {code}")
     return [line.removeprefix("infill: warning: ") for line in lines if line.startswith("infill: warning: ")]
@@ -110,8 +113,8 @@ def _check(source: Any, output: Any, options: Mapping[str, Any]) -> None:
     if not _is_path(source):
         _is_pandas(source)
     elif table_out and not _is_parquet(source):
-        end = "a table" if output is None else "Parquet"
-        raise InfillError(f"{source}: {end} is made of a table: give {_reader(os.fspath(source))}")
+        wanted = "a table" if output is None else "Parquet"
+        raise InfillError(f"{source}: {wanted} is made of a table: give {_reader(os.fspath(source))}")
     elif output is not None and os.path.exists(output) and os.path.samefile(source, output):
         raise InfillError(f"{output} would be replaced, and is the input: choose another output")
 
@@ -122,6 +125,9 @@ def _check_columns(table: Any, options: Mapping[str, Any]) -> None:
         raise InfillError(f"the table has no column {key!r}: its columns are {', '.join(map(repr, names))}")
     if _ROW in names:
         raise InfillError(f"the table has a column {_ROW!r}, a name that the run needs: give the column another")
+    for name, many in collections.Counter(names).items():
+        if many > 1:
+            raise InfillError(f"the table has {many} columns whose name as text is {name!r}: rename all but one")
 
 
 def _read(table: Any, options: Mapping[str, Any], target: str, failed: Mapping[int, str], wanted: Any, again: str) -> Any:
@@ -182,7 +188,7 @@ def _write(table: Any, folder: str, numbered: bool) -> str:
             csv.writer(file).writerow([*map(str, table.columns)] + [_ROW] * numbered)
         for i, record in enumerate(records):
             line = {str(name): _plain(value) for name, value in record.items()} | ({_ROW: i} if numbered else {})
-            file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+            file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
     return path
 
 
@@ -228,59 +234,82 @@ def _convert(made: Any, target: str, columns: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; what is missing is null."""
+    """Return a value as JSON has it; what is missing, or no finite number, is null."""
     if hasattr(value, "tolist"):  # of numpy: a number, or the list of a cell
         value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(of) for key, of in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(of) for of in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
-    return value if isinstance(value, (str, int, float, bool, list, dict)) else str(value)
+    return value if isinstance(value, (str, int)) else str(value)
 
 
-def _texts(target: str) -> list[str]:
-    """Return the columns of the result that are texts, also where they look like numbers."""
+def _head(target: str) -> list[str]:
+    """Return the names of the columns of the command's CSV."""
     with open(target, newline="", encoding="utf-8") as file:
-        return [name for name in next(csv.reader(file), []) if name == "text" or name.startswith("blank_")]
+        return next(csv.reader(file), [])
+
+
+def _texts(head: Sequence[str]) -> list[str]:
+    """Return the columns of the result that are texts, also where they look like numbers."""
+    return [name for name in head if name == "text" or name.startswith("blank_")]
 
 
 def _of_pandas(table: Any, key: str, target: str, failed: Mapping[int, str], told: bool) -> Any:
     import pandas  # type: ignore[import-untyped,unused-ignore]
 
-    words: Any = dict.fromkeys(_texts(target), str)
+    head = _head(target)
+    words: Any = dict.fromkeys(_texts(head), str)
     fills = pandas.read_csv(target, keep_default_na=False, na_values=[""], dtype=words)
     whole = fills.select_dtypes("int64").columns
     fills[whole] = fills[whole].astype("Int64")  # which has a place for what is missing
     found = pandas.concat([fills, pandas.DataFrame({_ROW: list(failed)})], ignore_index=True) if failed else fills
     found = found.sort_values(_ROW, kind="stable").reset_index(drop=True)
-    own, named = _columns(list(fills.columns), list(table.columns), key, told)
     rows = found[_ROW].astype(int)
-    beside = table.iloc[rows].reset_index(drop=True)
-    made = {name: beside[key] if name == key else found[name] for name in own}
-    made.update({"error": rows.map(failed).astype("string")} if told else {})
-    return pandas.DataFrame({**made, **{name: beside[of] for of, name in named.items()}})
+    if told:
+        found["error"] = rows.map(failed).astype("string")
+    sources = {"result": found, "table": table.iloc[rows].reset_index(drop=True)}
+    columns = _columns(head, list(table.columns), key, told)
+    return pandas.DataFrame({name: sources[source][of] for name, (source, of) in columns.items()})
 
 
 def _of_polars(table: Any, key: str, target: str, failed: Mapping[int, str], told: bool) -> Any:
     import polars
 
-    fills = polars.read_csv(target, infer_schema_length=None, schema_overrides=dict.fromkeys(_texts(target), polars.String))
+    head = _head(target)
+    fills = polars.read_csv(target, infer_schema_length=None, schema_overrides=dict.fromkeys(_texts(head), polars.String))
     fills = fills.with_columns(polars.col(_ROW).cast(polars.Int64))  # of a table without rows it is text
     wrong = polars.DataFrame({_ROW: list(failed)}, schema={_ROW: polars.Int64})
     found = polars.concat([fills, wrong], how="diagonal").sort(_ROW, maintain_order=True)
-    own, named = _columns(fills.columns, table.columns, key, told)
     rows = found[_ROW].to_list()
-    beside = table[rows]
-    made = {name: beside[key] if name == key else found[name] for name in own}
-    made.update({"error": polars.Series([failed.get(row) for row in rows], dtype=polars.String)} if told else {})
-    return polars.DataFrame({**made, **{name: beside[of] for of, name in named.items()}})
+    if told:
+        found = found.with_columns(polars.Series("error", [failed.get(row) for row in rows], polars.String))
+    sources = {"result": found, "table": table[rows]}
+    columns = _columns(head, table.columns, key, told)
+    return polars.DataFrame({name: sources[source][of] for name, (source, of) in columns.items()})
 
 
-def _columns(head: Sequence[str], names: Sequence[Any], key: str, told: bool) -> tuple[Sequence[str], dict[Any, str]]:
-    """Return the columns of the result, and the name there of each other column of the table.
+def _columns(head: Sequence[str], names: Sequence[Any], key: str, told: bool) -> dict[str, tuple[str, Any]]:
+    """Return the columns of a table of results: for each, whether it is the result's or the table's, and its name there.
 
-    The command writes those of the table last, in their order. A column error of the table
-    makes room for that of the result, as the command's columns do.
+    The command names them, in the head of its CSV: a result's own columns, and among them the
+    template's, which is input_NAME if a result has the name, too. The table's other columns are
+    last, in their order, with the number of the row. The column error is not the command's: one
+    of the table makes room for it, under the first such name that is free.
     """
+    (text,) = (name for name in names if str(name) == key)
     others = [name for name in names if str(name) != key]
     last = len(head) - len(others) - 1
-    named = dict(zip(others, head[last:]))
-    return head[:last], {of: "input_error" if told and name == "error" else name for of, name in named.items()}
+    template = max((name for name in head[:last] if re.fullmatch("(input_)*" + re.escape(key), name)), key=len)
+    own = {name: ("table", text) if name == template else ("result", name) for name in head[:last]}
+    beside = {name: ("table", of) for name, of in zip(head[last:], others)}
+    free = "error"
+    while free in head:
+        free = "input_" + free
+    error = {"error": ("result", "error")} if told else {}
+    renamed = [{free if name == "error" else name: of for name, of in part.items()} for part in (own, beside)]
+    return {**renamed[0], **error, **renamed[1]}

@@ -17,6 +17,7 @@ import threading
 import time
 import types
 import warnings
+import weakref
 
 import pytest
 
@@ -205,8 +206,11 @@ def test_threads(m):
 def test_program_is_started_again():
     with Infill() as m:
         first = m.fill("a [MASK] house", top=1)[0]
+        ended = weakref.ref(m._process._child)
         os.kill(m._process._child._program.pid, signal.SIGKILL)
         assert m.fill("a [MASK] house", top=1)[0] == first
+        gc.collect()
+        assert ended() is None  # nothing keeps it
         m.close()
         assert m.fill("a [MASK] house", top=1)[0] == first
 
@@ -459,6 +463,25 @@ def test_interrupt(texts):
             m.fill(texts, budget="600s", top=10)
         assert gone(pid) and time.monotonic() - began < 60
         assert m.fill("a [MASK] house", top=1)[0] == first
+
+
+def test_interrupt_spares_the_next_program(monkeypatch):
+    """A request that another thread sends again, while the interrupt is at work, is answered."""
+    from infill._process import _Child
+
+    fail, again = _Child.fail, []
+
+    def fail_and_send(child, error):
+        fail(child, error)
+        if str(error) == "interrupted":
+            again.append(m._process.send("/v1/models", None))
+
+    with Infill() as m:
+        m.fill("a [MASK]", top=1)
+        first = m._process._child
+        monkeypatch.setattr(_Child, "fail", fail_and_send)
+        m._process.interrupt()
+        assert again[0].result().body and first._program.poll() is not None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
@@ -846,6 +869,91 @@ def test_run_to_parquet(m, kind, tmp_path):
         with pytest.raises(InfillError, match="user.parquet is there already"):
             m.run(source, user, resume=resume)
     assert user.read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize("key", ["text", "probability", "method", "blank_1"])
+def test_run_names_columns(m, key, tmp_path):
+    """A template whose column has the name of a result's is input_NAME everywhere, and the result keeps its own."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    columns = {key: ["he had [MASK] me"], "label": [1]}
+    source, target, made = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "out.parquet"
+    pandas.DataFrame(columns).to_csv(source, index=False)
+    pandas.DataFrame(columns).to_parquet(tmp_path / "in.parquet")
+    m.run(source, target, column=key, top=1)
+    m.run(tmp_path / "in.parquet", made, column=key, top=1)
+    tables = [m.run(library.DataFrame(columns), column=key, top=1) for library in (pandas, polars)]
+    want = m.fill("he had [MASK] me", top=1)[0]
+    for table in (*tables, pandas.read_csv(target), pandas.read_parquet(made), polars.read_parquet(made)):
+        assert (table["text"][0], table["blank_1"][0], table["method"][0]) == (want.text, want.values[0], "search")
+        assert table["probability"][0] == pytest.approx(want.probability) and table["label"][0] == 1
+        assert table["input_" + key][0] == "he had [MASK] me"
+        assert list(table.columns) == list(pandas.read_csv(target).columns)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_run_keeps_columns(m, kind):
+    library = pytest.importorskip(kind)
+    names = {"error": "a", "input_error": "b", "text": "c", "input_text": "d", "input_template": "e"}
+    with pytest.warns(UserWarning, match="rows that could not be filled: 1"):
+        made = m.run(library.DataFrame({"template": ["a [MASK] house", "no blank"], **{n: [v, v] for n, v in names.items()}}), top=1)
+    assert "no blank" in made["error"][1] and list(made["template"]) == ["a [MASK] house", "no blank"]
+    assert list(made.columns)[-6:] == ["error", "input_input_error", "input_error", "input_input_text", "input_text", "input_template"]
+    assert [made[name][1] for name in made.columns[-5:]] == list("abcde")
+    made = m.run(library.DataFrame({"text": ["a [MASK] house"], "input_text": ["mine"]}), column="text", top=1)
+    assert (made["input_input_text"][0], made["input_text"][0]) == ("a [MASK] house", "mine")
+    with pytest.warns(UserWarning, match="the column error says why"):
+        made = m.run(library.DataFrame({"error": ["no blank"]}), column="error")
+    assert made["input_error"][0] == "no blank" and made["error"][0].startswith("no blank in the template")
+
+
+def test_run_refuses_equal_names(m, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    for names in (["template", 1, "1"], ["1", "template", 1], ["template", "1", "1"]):
+        for output in (None, tmp_path / "out.csv", tmp_path / "out.parquet"):
+            with pytest.raises(InfillError, match="2 columns whose name as text is '1': rename all but one"):
+                m.run(pandas.DataFrame([["a [MASK]"] * 3], columns=names), output)
+    made = m.run(pandas.DataFrame([["a [MASK]", 2]], columns=[1, ""]), column="1", top=1)
+    assert made["1"][0] == "a [MASK]" and made[""][0] == 2
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_run_of_numbers_that_are_not_finite(m, kind, tmp_path):
+    """The command gets null, and a table keeps its own."""
+    library = pytest.importorskip(kind)
+    odd = [math.inf, math.nan, 1.5]
+    table = library.DataFrame({"template": ["a [MASK] house"] * 3, "number": odd, "list": [odd] * 3, "deep": [[odd]] * 3})
+    made = m.run(table, top=1)
+    assert list(made["rank"]) == [1, 1, 1] and made["number"][0] == math.inf and math.isnan(made["number"][1])
+    assert made["list"][0][0] == math.inf and made["deep"][2][0][2] == 1.5
+    target = tmp_path / "out.jsonl"
+    m.run(table, target, top=1)
+    lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+    assert [line["number"] for line in lines] == [None, None, 1.5]
+    assert lines[0]["list"] == [None, None, 1.5] and lines[0]["deep"] == [[None, None, 1.5]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no #! elsewhere, and looks in /proc")
+def test_run_ends_a_stubborn_program(tmp_path, monkeypatch):
+    monkeypatch.setattr("infill._process._PATIENCE", 0.2)
+    code = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), file=sys.stderr, flush=True)\nwhile True: signal.pause()"
+
+    class Screen:
+        def write(self, text):
+            self.pid = int(text)
+            raise KeyboardInterrupt
+
+    screen, began = Screen(), time.monotonic()
+    odd = Infill(program=stub(tmp_path, code))
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(sys, "stderr", screen)
+        odd.run(tmp_path / "in.csv", tmp_path / "out.csv", progress=True)
+    assert time.monotonic() - began < 20 and gone(screen.pid)
+
+
+def test_run_closes_its_pipe(tmp_path):
+    (tmp_path / "in.txt").write_text("a [MASK] house\n", encoding="utf-8")
+    assert runs("import infill; print(infill.Infill().run('in.txt', 'out.csv', top=1, progress=False))", cwd=tmp_path) == "out.csv"
 
 
 def test_resume_to_parquet(m, tmp_path):
