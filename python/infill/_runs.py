@@ -234,18 +234,18 @@ def _convert(made: Any, target: str, columns: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; what is missing, or no finite number, is null."""
+    """Return a value as JSON has it: what is missing is null, and an infinite number is a text, which no option takes."""
     if hasattr(value, "tolist"):  # of numpy: a number, or the list of a cell
         value = value.tolist()
     if isinstance(value, dict):
         return {str(key): _plain(of) for key, of in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(of) for of in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
-    return value if isinstance(value, (str, int)) else str(value)
+    return value if isinstance(value, (str, int, float)) else str(value)
 
 
 def _head(target: str) -> list[str]:

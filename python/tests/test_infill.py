@@ -919,7 +919,7 @@ def test_run_refuses_equal_names(m, tmp_path):
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_run_of_numbers_that_are_not_finite(m, kind, tmp_path):
-    """The command gets null, and a table keeps its own."""
+    """The command gets null and texts, and a table keeps its own."""
     library = pytest.importorskip(kind)
     odd = [math.inf, math.nan, 1.5]
     table = library.DataFrame({"template": ["a [MASK] house"] * 3, "number": odd, "list": [odd] * 3, "deep": [[odd]] * 3})
@@ -929,8 +929,8 @@ def test_run_of_numbers_that_are_not_finite(m, kind, tmp_path):
     target = tmp_path / "out.jsonl"
     m.run(table, target, top=1)
     lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
-    assert [line["number"] for line in lines] == [None, None, 1.5]
-    assert lines[0]["list"] == [None, None, 1.5] and lines[0]["deep"] == [[None, None, 1.5]]
+    assert [line["number"] for line in lines] == ["inf", None, 1.5]
+    assert lines[0]["list"] == ["inf", None, 1.5] and lines[0]["deep"] == [["inf", None, 1.5]]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no #! elsewhere, and looks in /proc")
