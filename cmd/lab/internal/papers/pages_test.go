@@ -115,6 +115,5 @@ func TestStored(t *testing.T) {
 // withoutCommit are stored results of a time when they did not name the commit.
 // They wait to be run again.
 var withoutCommit = []string{
-	"arm-vae", "calibration", "dlp-figure-4-grid", "dlp-figure-4-steps",
-	"learn-images-grey", "model", "proofs-more", "proofs",
+	"calibration", "dlp-figure-4-grid", "model", "proofs-more", "proofs",
 }
