@@ -1,10 +1,16 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
+
+	"infill/cmd/lab/internal/papers"
 )
 
 // TestVerify: the command of a stored result gives its numbers again, and a
@@ -69,5 +75,45 @@ func TestVerdictsOfRuns(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
+	}
+}
+
+// TestStoredCommands: each stored result was made by the command that stands for it:
+// its signature has the command's flags, given or by default.
+func TestStoredCommands(t *testing.T) {
+	all, err := papers.Read(filepath.Join("..", "..", "docs", "measured", "laboratory"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range papers.Runs() {
+		if run.NotRun != "" {
+			continue
+		}
+		cmd, given, err := newRoot(io.Discard, io.Discard).Find(append(strings.Fields(run.Command), "--seed", "1"))
+		if err == nil {
+			err = cmd.ParseFlags(given)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", run.Name, err)
+			continue
+		}
+		signature := all[run.Name][0]["signature"]
+		name := strings.TrimPrefix(cmd.CommandPath(), "lab ")
+		if name == "lab" {
+			name = "preset"
+		}
+		if !strings.HasPrefix(signature, "lab:"+name+"|") {
+			t.Errorf("%s is stored of another command: %s", run.Name, signature)
+		}
+		said := map[string][]string{}
+		for field := range strings.SplitSeq(signature, "|") {
+			name, value, _ := strings.Cut(field, ":")
+			said[name] = append(said[name], value)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if values, known := said[f.Name]; known && !slices.Contains(values, f.Value.String()) {
+				t.Errorf("%s: --%s is %q, and %q in the stored result", run.Name, f.Name, f.Value, values)
+			}
+		})
 	}
 }

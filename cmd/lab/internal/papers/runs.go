@@ -138,8 +138,6 @@ func Runs() []Run {
 		{Name: "model", Command: "model --models small-uncased,revision2 --texts wiki103.valid.sents.txt,tbc.5k.txt",
 			Needs: "the two texts and revision 2 of the model"},
 		{Name: "proofs", Command: "proofs --texts tbc.5k.txt,wiki103.valid.sents.txt", Needs: "the two texts"},
-		{Name: "proofs-more", Command: "proofs --texts tbc.5k.txt,wiki103.valid.sents.txt --blanks 4,5 --sentences 30",
-			Needs: "the two texts"},
 	}
 }
 
