@@ -32,8 +32,8 @@ func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 		if err := os.MkdirAll(s.folder(name), 0o755); err != nil {
 			return nil, err
 		}
-		_, err := lock.TryLockContext(ctx, 100*time.Millisecond)
-		if ctx.Err() != nil {
+		locked, err := lock.TryLockContext(ctx, 100*time.Millisecond)
+		if !locked && ctx.Err() != nil {
 			return nil, fmt.Errorf("model %s is in use by another process: %w", name, cmp.Or(err, ctx.Err()))
 		}
 		if err == nil {
