@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,7 +188,7 @@ func TestStoreNames(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	check.OK(t, lock.Close())
-	for _, name := range []string{"../tiny", "org/tiny/x", "org/.hidden", "org--tiny", "org/a..b", ""} {
+	for _, name := range []string{"../tiny", "org/tiny/x", "org/.hidden", "org--tiny", "org/a..b", "org-/a", ""} {
 		_, err := store.Import(t.Context(), another(t, 1), name)
 		check.Says(t, err, fmt.Sprintf("%q is not the name of a model", name))
 	}
@@ -230,4 +231,32 @@ func TestRefusedImports(t *testing.T) {
 	if left := check.Must(os.ReadDir(store.Dir))(t); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
+}
+
+// ending is a context that ends when it has been asked once.
+type ending struct {
+	context.Context
+	asked atomic.Bool
+}
+
+func (e *ending) Err() error {
+	if e.asked.Swap(true) {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A context that ends at the moment at which the lock is taken leaves it free.
+func TestLockOfAnEndedImport(t *testing.T) {
+	store := newStore(t)
+	check.Must(store.Import(t.Context(), another(t, 1), "org/tiny"))(t)
+	_, err := store.Import(&ending{Context: t.Context()}, another(t, 2), "org/tiny")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	lock := flock.New(filepath.Join(store.Dir, "org--tiny", ".lock"))
+	if free, err := lock.TryLock(); !free {
+		t.Errorf("the lock is held, %v", err)
+	}
+	check.OK(t, lock.Close())
 }
