@@ -77,7 +77,6 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 		return nil, err
 	}
 	defer s.release(lock, name)
-	final := filepath.Join(s.folder(name), revision)
 	dir := filepath.Join(s.folder(name), partialPrefix+revision)
 	if revision == "" {
 		defer os.RemoveAll(dir) // before release
@@ -85,12 +84,11 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 			return nil, err
 		}
 	}
+	final := filepath.Join(s.folder(name), revision)
 	manifest := whole(final)
 	if revision == "" || manifest == nil {
-		_, missing := os.Stat(final)
-		if revision != "" && missing == nil {
-			err := errors.Join(os.RemoveAll(dir), os.Rename(final, dir))
-			if err != nil {
+		if revision != "" && exists(final, ".") {
+			if err := s.setAside(name, revision); err != nil {
 				return nil, err
 			}
 		}
@@ -106,25 +104,17 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 			manifest.Revision = revision
 			final = filepath.Join(s.folder(name), revision)
 		}
-		if whole(final) == nil {
-			if err := manifest.publish(dir, final); err != nil {
-				return nil, err
-			}
+		manifest.Ref = ref
+		if err := s.publish(name, dir, final, manifest); err != nil {
+			return nil, err
 		}
 	}
-	if name != BuiltInName { // each version of the program keeps its own built-in model
+	if name != BuiltInName {
 		if manifest.Ref != ref {
 			manifest.Ref = ref
 			err = maybe.WriteFile(filepath.Join(final, manifestName), manifest.Encode(), 0o644)
 		}
-		others, failed := s.revisions(name)
-		err = errors.Join(err, failed)
-		for _, other := range others {
-			if other != revision {
-				err = errors.Join(err, os.RemoveAll(filepath.Join(s.folder(name), other)))
-			}
-		}
-		if err != nil {
+		if err := errors.Join(err, s.keepOnly(name, revision)); err != nil {
 			return nil, err
 		}
 	}
@@ -136,15 +126,42 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 	return b, nil
 }
 
-// publish writes the manifest to dir, and moves dir to final.
-func (m *Manifest) publish(dir, final string) error {
+// publish writes the manifest to dir, and moves dir to final. It first sets the
+// stored revisions of the model aside, because whoever opens the model at this
+// time must not find two. Each version of the program keeps its own built-in
+// model.
+func (s *Store) publish(name, dir, final string, m *Manifest) error {
 	if err := maybe.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(final); err != nil {
-		return err
+	if name != BuiltInName {
+		stored, err := s.revisions(name)
+		for _, revision := range stored {
+			err = errors.Join(err, s.setAside(name, revision))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return os.Rename(dir, final)
+}
+
+// setAside makes an unfinished download of a stored revision.
+func (s *Store) setAside(name, revision string) error {
+	dir := filepath.Join(s.folder(name), partialPrefix+revision)
+	return errors.Join(os.RemoveAll(dir), os.Rename(filepath.Join(s.folder(name), revision), dir))
+}
+
+// keepOnly removes all other revisions of a model, and unfinished downloads.
+func (s *Store) keepOnly(name, revision string) error {
+	found, err := readDir(s.folder(name))
+	for _, f := range found {
+		other := f.Name() != revision && revisionPattern.MatchString(f.Name())
+		if other || strings.HasPrefix(f.Name(), partialPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.folder(name), f.Name())))
+		}
+	}
+	return err
 }
 
 // whole returns the manifest in dir, a folder of the store, or nil if a listed

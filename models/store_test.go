@@ -260,3 +260,48 @@ func TestLockOfAnEndedImport(t *testing.T) {
 	}
 	check.OK(t, lock.Close())
 }
+
+// A second import of the same weights brings its manifest and its documents.
+func TestImportOfAnotherManifest(t *testing.T) {
+	store := newStore(t)
+	dir := another(t, 1)
+	for segments, card := range []string{"first", "second"} {
+		write(t, dir, "README.md", []byte(card))
+		check.OK(t, os.RemoveAll(filepath.Join(dir, "manifest.json")))
+		m := check.Must(models.NewManifest(dir, models.Manifest{Segments: segments, Licence: card}))(t)
+		write(t, dir, "manifest.json", m.Encode())
+		check.Must(store.Import(t.Context(), dir, "org/tiny"))(t)
+		b := check.Must(store.Open("org/tiny"))(t)
+		if found := string(read(t, b.Dir, "README.md")); found != card || b.Manifest.Licence != card ||
+			b.Manifest.Segments != segments {
+			t.Errorf("README.md %s, manifest %+v; want %s, %d segments", found, b.Manifest, card, segments)
+		}
+	}
+}
+
+// Whoever opens a model while it is replaced finds one revision, or none.
+func TestFindDuringImports(t *testing.T) {
+	store := newStore(t)
+	sources := []string{another(t, 1), another(t, 2)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range 40 {
+			if _, err := store.Import(t.Context(), sources[i%2], "org/tiny"); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for {
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		if _, err := store.Find("org/tiny"); err != nil && !errors.Is(err, models.ErrNotStored) {
+			t.Errorf("during an import: %v", err)
+			<-ended
+			return
+		}
+	}
+}
