@@ -222,7 +222,8 @@ func (s *Store) complete(ctx context.Context, dir string, m Manifest, files []st
 		}
 		files[pickle] = weightsName
 	}
-	if s.Case != "" && !slices.Contains(files, tokenizerConfigName) {
+	// An earlier attempt may have written it.
+	if exists(dir, tokenizerConfigName) && !slices.Contains(files, tokenizerConfigName) {
 		files = append(files, tokenizerConfigName)
 	}
 	m.Family = config.ModelType
@@ -418,6 +419,19 @@ func (c Case) configure(dir string) error {
 		return err
 	}
 	return maybe.WriteFile(path, append(encoded, '\n'), 0o644)
+}
+
+// check returns an error if b, which may have been stored before, has the other case.
+func (c Case) check(b *Bundle) error {
+	if c == "" {
+		return nil
+	}
+	t, err := b.Tokenizer()
+	if err != nil || t.Cased() == (c == Cased) {
+		return err
+	}
+	return fmt.Errorf("the tokenizer of the stored model contradicts --%s: leave --%[1]s out, or infill models remove "+
+		"%s, and pull it again", c, b.Name)
 }
 
 // readTokenizerConfig reads the settings in a file. Without the file, they are
