@@ -286,7 +286,7 @@ func TestFindDuringImports(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for i := range 40 {
+		for i := range 10 {
 			if _, err := store.Import(t.Context(), sources[i%2], "org/tiny"); err != nil {
 				t.Error(err)
 			}
