@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"time"
 )
 
 //go:generate go test -run TestBuiltInManifest -update .
@@ -17,6 +19,10 @@ var embedded embed.FS
 
 // BuiltInName is the name of the model that is part of the program.
 const BuiltInName = "small-uncased"
+
+// longestWait is how long a program waits while another places the model,
+// which takes seconds.
+const longestWait = 30 * time.Second
 
 // builtIn returns the manifest of the built-in model, and its folder in
 // the store. Programs of different versions can share a cache, because
@@ -51,7 +57,9 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 		b.builtIn = true
 		return b, nil
 	}
-	b, err = s.place(context.Background(), BuiltInName, filepath.Base(dir), "", func(dir string) (*Manifest, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), longestWait)
+	defer cancel()
+	b, err = s.place(ctx, BuiltInName, filepath.Base(dir), "", func(dir string) (*Manifest, error) {
 		for _, f := range manifest.Files {
 			if f.verify(dir) == nil {
 				continue
@@ -71,6 +79,10 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 		}
 		return manifest, nil
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("%w; end the process that holds %s, or set %s to another folder", err,
+			filepath.Join(filepath.Dir(dir), lockName), CacheVariable)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set "+
 			"%s to a folder that can be written",

@@ -13,7 +13,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
 	"infill/internal/check"
@@ -218,6 +221,26 @@ func TestOpenBuiltInAtOnce(t *testing.T) {
 		}
 		check.OK(t, os.Truncate(filepath.Join(dir, "model.safetensors"), 100))
 	}
+}
+
+// A process that holds the lock and does not go on is waited for, but not for
+// ever.
+func TestOpenBuiltInLocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // its clock does not wait
+		store, b := openBuiltIn(t)
+		check.OK(t, os.Remove(filepath.Join(b.Dir, "config.json")))
+		lock := flock.New(filepath.Join(filepath.Dir(b.Dir), ".lock"))
+		check.OK(t, lock.Lock())
+		began := time.Now()
+		_, err := store.Open("")
+		check.Says(t, err, "model small-uncased is in use by another process", "end the process that holds "+lock.Path(),
+			"or set INFILL_CACHE to another folder")
+		if waited := time.Since(began); waited != 30*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		check.OK(t, lock.Close())
+		check.Must(store.Open(""))(t)
+	})
 }
 
 func TestOpenBuiltInWithoutRoom(t *testing.T) {

@@ -47,6 +47,7 @@ type Bundle struct {
 	// the files in use.
 	Manifest *Manifest
 
+	stored  bool              // whether a store has the model under Name
 	int8    bool              // whether matrices are in int8
 	weights *safetensors.File // nil for an imported model
 	renamed [][2]string       // see otherNames
@@ -68,7 +69,7 @@ func openDir(dir string, own bool) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Name: filepath.Base(absolute), Dir: absolute}
+	b := &Bundle{Name: filepath.Base(absolute), Dir: absolute, stored: own}
 	b.Manifest, err = readManifest(absolute)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !own:

@@ -69,3 +69,29 @@ func TestCase(t *testing.T) {
 		})
 	}
 }
+
+// A stored model keeps its case, also where a later pull mends it, and a pull
+// that asks for the other is refused.
+func TestCaseOfAStoredModel(t *testing.T) {
+	s := modelstest.NewHub(t)
+	delete(s.Commits[s.First], "tokenizer_config.json")
+	store := newStore(t)
+	store.Case = models.Uncased
+	b := pull(t, store, "org/tiny", s.Options())
+	store.Case = models.Cased
+	for _, name := range []string{"org/tiny", "org/tiny@" + s.First} {
+		_, err := store.Pull(t.Context(), name, s.Options())
+		refused(t, err, "the tokenizer of the stored model contradicts --cased: leave --cased out, or infill models "+
+			"remove org/tiny, and pull it again")
+	}
+	check.OK(t, os.Truncate(filepath.Join(b.Dir, "model.safetensors"), 100))
+	for _, same := range []models.Case{"", models.Uncased} {
+		store.Case = same
+		if again := pull(t, store, "org/tiny", s.Options()); again.SHA256 != b.SHA256 {
+			t.Errorf("%q: pulled %s, want %s", same, again.SHA256, b.SHA256)
+		}
+	}
+	check.Must(store.Remove(t.Context(), "org/tiny"))(t)
+	store.Case = models.Cased
+	pull(t, store, "org/tiny", s.Options())
+}

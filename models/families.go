@@ -12,39 +12,56 @@ import (
 // the names of its tensors. The package lm/internal/bert computes with the
 // tensors, by the Config and the Layout.
 type family struct {
-	padding int // the id of the padding token if config.json does not give it
-	parse   func(r *configReader, c *Config)
-	layout  func(c Config) Layout
+	padding      int  // the id of the padding token if config.json does not give it
+	afterPadding bool // whether positions start at the id of the padding token + 1
+	parse        func(r *configReader, c *Config)
+	layout       func(c Config) Layout
 }
 
 // families returns the families by the supported values of model_type. Keys and
 // names are those of Hugging Face's transformers, which wrote nearly every
 // bundle there is.
 func families() map[string]family {
-	roberta := family{1, parseRoBERTa, bertNames("roberta.", lmHead).layout}
+	roberta := family{1, true, parseRoBERTa, bertNames("roberta.", lmHead).layout}
 	return map[string]family{
-		"bert":          {0, parseBERT, bertNames("bert.", clsHead).layout},
-		"deberta-v2":    {0, parseDeBERTa, debertaLayout},
-		"distilbert":    {0, parseDistilBERT, distilBERT.layout},
-		"electra":       {0, parseELECTRA, electraLayout},
+		"bert":          {0, false, parseBERT, bertNames("bert.", clsHead).layout},
+		"deberta-v2":    {0, false, parseDeBERTa, debertaLayout},
+		"distilbert":    {0, false, parseDistilBERT, distilBERT.layout},
+		"electra":       {0, false, parseELECTRA, electraLayout},
 		"roberta":       roberta,
 		"xlm-roberta":   roberta,
 		"camembert":     roberta,
-		"data2vec-text": {1, parseRoBERTa, bertNames("data2vec_text.", lmHead).layout},
-		"ernie":         {0, parseErnie, ernieLayout},
-		"albert":        {0, parseALBERT, albertLayout},
-		"modernbert":    {50283, parseModernBERT, modernBERTLayout},
+		"data2vec-text": {1, true, parseRoBERTa, bertNames("data2vec_text.", lmHead).layout},
+		"ernie":         {0, false, parseErnie, ernieLayout},
+		"albert":        {0, false, parseALBERT, albertLayout},
+		"modernbert":    {50283, false, parseModernBERT, modernBERTLayout},
 	}
 }
 
 // Families lists the supported values of model_type, sorted.
 func Families() []string { return slices.Sorted(maps.Keys(families())) }
 
+// UnusedPositions returns how many rows of the position table stand for no
+// position, by the model_type and the id of the padding token. If padding is
+// nil, the id is the family's. Models that this program does not run are like
+// RoBERTa if their model_type has that name.
+func UnusedPositions(modelType string, padding *int) int {
+	if strings.Contains(modelType, "roberta") {
+		modelType = "roberta"
+	}
+	f := families()[modelType]
+	if !f.afterPadding {
+		return 0
+	}
+	return *cmp.Or(padding, &f.padding) + 1
+}
+
 // standard reads the keys of BERT's config, which several families share.
 // Default values are those of the reference implementation; a size without a
 // default is required.
-func (r *configReader) standard(c *Config, positionsUnused int, activation string) {
+func (r *configReader) standard(c *Config, activation string) {
 	r.sizes(c, bertKeys)
+	positionsUnused := UnusedPositions(c.ModelType, &c.PaddingID)
 	c.MaxPositions -= positionsUnused
 	c.PositionOffset = positionsUnused
 	if c.MaxPositions < 1 {
@@ -74,7 +91,7 @@ func (r *configReader) sizes(c *Config, keys [4]string) {
 	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
 }
 
-func parseBERT(r *configReader, c *Config) { r.standard(c, 0, "gelu") }
+func parseBERT(r *configReader, c *Config) { r.standard(c, "gelu") }
 
 // parseErnie reads ERNIE's config. If tasks have embeddings, the first task
 // is to fill blanks.
@@ -92,22 +109,21 @@ func parseDistilBERT(r *configReader, c *Config) {
 }
 
 func parseELECTRA(r *configReader, c *Config) {
-	r.standard(c, 0, "gelu")
+	r.standard(c, "gelu")
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
 	c.HeadActivation = "gelu" // whatever the activation of the layers
 }
 
-// parseRoBERTa reads RoBERTa's config. Positions start at the padding id + 1,
-// so the position table has that many rows more. Both texts of a pair are in
-// the first segment, however many segments have embeddings.
+// parseRoBERTa reads RoBERTa's config. Both texts of a pair are in the first
+// segment, however many segments have embeddings.
 func parseRoBERTa(r *configReader, c *Config) {
-	r.standard(c, c.PaddingID+1, "gelu")
+	r.standard(c, "gelu")
 	c.Segments = 1
 	c.HeadActivation = "gelu"
 }
 
 func parseALBERT(r *configReader, c *Config) {
-	r.standard(c, 0, "gelu_new")
+	r.standard(c, "gelu_new")
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
 	c.Groups = r.size("num_hidden_groups", 1, maxLayers)
 	c.PerGroup = r.size("inner_group_num", 1, maxLayers)

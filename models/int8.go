@@ -214,6 +214,9 @@ func (s *Store) Quantize(ctx context.Context, b *Bundle, name string, largest ma
 	}
 	m := Manifest{Name: name, Licence: b.Manifest.Licence, Source: b.Manifest.Source, Segments: b.Manifest.Segments,
 		Float: b.Name, Description: cmp.Or(b.Manifest.Description, b.Description) + ", in int8"}
+	if !b.stored {
+		m.Float = b.Dir
+	}
 	return s.place(ctx, name, "", "", func(dir string) (*Manifest, error) {
 		names := []string{weightsName}
 		for _, file := range append(tokenizerFiles(), configName, "LICENSE", "NOTICE") {

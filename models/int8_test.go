@@ -197,3 +197,17 @@ func TestInt8Partly(t *testing.T) {
 	_, err := models.Open(dir)
 	check.Says(t, err, "tensor "+someMatrix+" holds F32, and others I8")
 }
+
+// A copy in int8 names its model as -m takes it: by its name in the store, or by
+// its folder.
+func TestInFloat(t *testing.T) {
+	store := newStore(t)
+	stored := check.Must(store.Import(t.Context(), tiny(t, false), "org/tiny"))(t)
+	folder := check.Must(models.Open(tiny(t, false)))(t)
+	for want, whole := range map[string]*models.Bundle{"org/tiny": stored, folder.Dir: folder} {
+		b := check.Must(modelstest.Int8(t.Context(), t.TempDir(), whole, modelstest.Largest(whole)))(t)
+		if got := b.InFloat(); got != "the model in float "+want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -43,7 +43,8 @@ type Manifest struct {
 	// Segments is 1 if the model was trained with one segment, even if it has
 	// more embeddings; 0: see Config.Segments.
 	Segments int `json:"segments,omitempty"`
-	// Float is the name of the model of which this one is a copy in int8.
+	// Float is the name of the model of which this one is a copy in int8, or the
+	// model's folder if that was in no store.
 	Float string `json:"float,omitempty"`
 }
 

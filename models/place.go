@@ -32,8 +32,8 @@ func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
 		if err := os.MkdirAll(s.folder(name), 0o755); err != nil {
 			return nil, err
 		}
-		_, err := lock.TryLockContext(ctx, 100*time.Millisecond)
-		if ctx.Err() != nil {
+		locked, err := lock.TryLockContext(ctx, 100*time.Millisecond)
+		if !locked && ctx.Err() != nil {
 			return nil, fmt.Errorf("model %s is in use by another process: %w", name, cmp.Or(err, ctx.Err()))
 		}
 		if err == nil {
@@ -77,7 +77,6 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 		return nil, err
 	}
 	defer s.release(lock, name)
-	final := filepath.Join(s.folder(name), revision)
 	dir := filepath.Join(s.folder(name), partialPrefix+revision)
 	if revision == "" {
 		defer os.RemoveAll(dir) // before release
@@ -85,12 +84,11 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 			return nil, err
 		}
 	}
+	final := filepath.Join(s.folder(name), revision)
 	manifest := whole(final)
 	if revision == "" || manifest == nil {
-		_, missing := os.Stat(final)
-		if revision != "" && missing == nil {
-			err := errors.Join(os.RemoveAll(dir), os.Rename(final, dir))
-			if err != nil {
+		if revision != "" && exists(final, ".") {
+			if err := s.setAside(name, revision); err != nil {
 				return nil, err
 			}
 		}
@@ -106,25 +104,17 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 			manifest.Revision = revision
 			final = filepath.Join(s.folder(name), revision)
 		}
-		if whole(final) == nil {
-			if err := manifest.publish(dir, final); err != nil {
-				return nil, err
-			}
+		manifest.Ref = ref
+		if err := s.publish(name, dir, final, manifest); err != nil {
+			return nil, err
 		}
 	}
-	if name != BuiltInName { // each version of the program keeps its own built-in model
+	if name != BuiltInName {
 		if manifest.Ref != ref {
 			manifest.Ref = ref
 			err = maybe.WriteFile(filepath.Join(final, manifestName), manifest.Encode(), 0o644)
 		}
-		others, failed := s.revisions(name)
-		err = errors.Join(err, failed)
-		for _, other := range others {
-			if other != revision {
-				err = errors.Join(err, os.RemoveAll(filepath.Join(s.folder(name), other)))
-			}
-		}
-		if err != nil {
+		if err := errors.Join(err, s.keepOnly(name, revision)); err != nil {
 			return nil, err
 		}
 	}
@@ -136,15 +126,42 @@ func (s *Store) place(ctx context.Context, name, revision, ref string,
 	return b, nil
 }
 
-// publish writes the manifest to dir, and moves dir to final.
-func (m *Manifest) publish(dir, final string) error {
+// publish writes the manifest to dir, and moves dir to final. It first sets the
+// stored revisions of the model aside, because whoever opens the model at this
+// time must not find two. Each version of the program keeps its own built-in
+// model.
+func (s *Store) publish(name, dir, final string, m *Manifest) error {
 	if err := maybe.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(final); err != nil {
-		return err
+	if name != BuiltInName {
+		stored, err := s.revisions(name)
+		for _, revision := range stored {
+			err = errors.Join(err, s.setAside(name, revision))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return os.Rename(dir, final)
+}
+
+// setAside makes an unfinished download of a stored revision.
+func (s *Store) setAside(name, revision string) error {
+	dir := filepath.Join(s.folder(name), partialPrefix+revision)
+	return errors.Join(os.RemoveAll(dir), os.Rename(filepath.Join(s.folder(name), revision), dir))
+}
+
+// keepOnly removes all other revisions of a model, and unfinished downloads.
+func (s *Store) keepOnly(name, revision string) error {
+	found, err := readDir(s.folder(name))
+	for _, f := range found {
+		other := f.Name() != revision && revisionPattern.MatchString(f.Name())
+		if other || strings.HasPrefix(f.Name(), partialPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.folder(name), f.Name())))
+		}
+	}
+	return err
 }
 
 // whole returns the manifest in dir, a folder of the store, or nil if a listed
@@ -205,7 +222,8 @@ func (s *Store) complete(ctx context.Context, dir string, m Manifest, files []st
 		}
 		files[pickle] = weightsName
 	}
-	if s.Case != "" && !slices.Contains(files, tokenizerConfigName) {
+	// An earlier attempt may have written it.
+	if exists(dir, tokenizerConfigName) && !slices.Contains(files, tokenizerConfigName) {
 		files = append(files, tokenizerConfigName)
 	}
 	m.Family = config.ModelType
@@ -401,6 +419,19 @@ func (c Case) configure(dir string) error {
 		return err
 	}
 	return maybe.WriteFile(path, append(encoded, '\n'), 0o644)
+}
+
+// check returns an error if b, which may have been stored before, has the other case.
+func (c Case) check(b *Bundle) error {
+	if c == "" {
+		return nil
+	}
+	t, err := b.Tokenizer()
+	if err != nil || t.Cased() == (c == Cased) {
+		return err
+	}
+	return fmt.Errorf("the tokenizer of the stored model contradicts --%s: leave --%[1]s out, or infill models remove "+
+		"%s, and pull it again", c, b.Name)
 }
 
 // readTokenizerConfig reads the settings in a file. Without the file, they are

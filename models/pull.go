@@ -30,6 +30,9 @@ func (s *Store) Pull(ctx context.Context, name string, o hub.Options) (*Bundle, 
 		return nil, err
 	}
 	b, err := s.pull(ctx, base, revision, o)
+	if err == nil {
+		err = s.Case.check(b)
+	}
 	if err != nil && ctx.Err() != nil { // err itself would say only at which step ctx ended
 		err = fmt.Errorf("%w; what was fetched is kept, and the next pull goes on with it", context.Cause(ctx))
 	}

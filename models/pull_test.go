@@ -230,7 +230,12 @@ func TestPullRevisions(t *testing.T) {
 		}
 	}
 	opens(first, "org/tiny@main", "org/tiny@1111", "org/tiny@"+firstCommit)
+	half := filepath.Join(store.Dir, "org--tiny", ".partial-"+strings.Repeat("3", 40))
+	check.OK(t, os.Mkdir(half, 0o755))
 	second := pull(t, store, "org/tiny@refs/pr/1", s.Options())
+	if _, err := os.Stat(half); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an unfinished download of another commit is still there: %v", err)
+	}
 	if first.SHA256 == second.SHA256 {
 		t.Fatal("two revisions are one bundle")
 	}

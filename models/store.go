@@ -220,7 +220,7 @@ func (s *Store) Remove(ctx context.Context, name string) (Entry, error) {
 }
 
 var (
-	namePattern     = regexp.MustCompile(`^(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*$`)
+	namePattern     = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[\w.-]*[\w.])?/)?[A-Za-z0-9][\w.-]*$`)
 	revisionPattern = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
 )
 
@@ -230,7 +230,7 @@ func CheckName(name string) error {
 	if len(name) > 200 || !namePattern.MatchString(name) || strings.Contains(name, "..") ||
 		strings.Contains(strings.Replace(name, "/", "", 1), "--") {
 		return fmt.Errorf("%.100q is not the name of a model: it must have the form org/name, of letters, digits, "+
-			"'.', '_' and '-'", name)
+			"'.', '_' and '-', without '..', '--' and '-/'", name)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,7 +188,7 @@ func TestStoreNames(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	check.OK(t, lock.Close())
-	for _, name := range []string{"../tiny", "org/tiny/x", "org/.hidden", "org--tiny", "org/a..b", ""} {
+	for _, name := range []string{"../tiny", "org/tiny/x", "org/.hidden", "org--tiny", "org/a..b", "org-/a", ""} {
 		_, err := store.Import(t.Context(), another(t, 1), name)
 		check.Says(t, err, fmt.Sprintf("%q is not the name of a model", name))
 	}
@@ -229,5 +230,78 @@ func TestRefusedImports(t *testing.T) {
 	check.Must(store.Remove(t.Context(), "my/model"))(t)
 	if left := check.Must(os.ReadDir(store.Dir))(t); len(left) > 0 {
 		t.Errorf("left %v", left)
+	}
+}
+
+// ending is a context that ends when it has been asked once.
+type ending struct {
+	context.Context
+	asked atomic.Bool
+}
+
+func (e *ending) Err() error {
+	if e.asked.Swap(true) {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A context that ends at the moment at which the lock is taken leaves it free.
+func TestLockOfAnEndedImport(t *testing.T) {
+	store := newStore(t)
+	check.Must(store.Import(t.Context(), another(t, 1), "org/tiny"))(t)
+	_, err := store.Import(&ending{Context: t.Context()}, another(t, 2), "org/tiny")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	lock := flock.New(filepath.Join(store.Dir, "org--tiny", ".lock"))
+	if free, err := lock.TryLock(); !free {
+		t.Errorf("the lock is held, %v", err)
+	}
+	check.OK(t, lock.Close())
+}
+
+// A second import of the same weights brings its manifest and its documents.
+func TestImportOfAnotherManifest(t *testing.T) {
+	store := newStore(t)
+	dir := another(t, 1)
+	for segments, card := range []string{"first", "second"} {
+		write(t, dir, "README.md", []byte(card))
+		check.OK(t, os.RemoveAll(filepath.Join(dir, "manifest.json")))
+		m := check.Must(models.NewManifest(dir, models.Manifest{Segments: segments, Licence: card}))(t)
+		write(t, dir, "manifest.json", m.Encode())
+		check.Must(store.Import(t.Context(), dir, "org/tiny"))(t)
+		b := check.Must(store.Open("org/tiny"))(t)
+		if found := string(read(t, b.Dir, "README.md")); found != card || b.Manifest.Licence != card ||
+			b.Manifest.Segments != segments {
+			t.Errorf("README.md %s, manifest %+v; want %s, %d segments", found, b.Manifest, card, segments)
+		}
+	}
+}
+
+// Whoever opens a model while it is replaced finds one revision, or none.
+func TestFindDuringImports(t *testing.T) {
+	store := newStore(t)
+	sources := []string{another(t, 1), another(t, 2)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range 10 {
+			if _, err := store.Import(t.Context(), sources[i%2], "org/tiny"); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for {
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		if _, err := store.Find("org/tiny"); err != nil && !errors.Is(err, models.ErrNotStored) {
+			t.Errorf("during an import: %v", err)
+			<-ended
+			return
+		}
 	}
 }

@@ -78,7 +78,7 @@ type given struct {
 	Class         string   `json:"tokenizer_class"`
 	Architectures []string `json:"architectures"`
 	Positions     int      `json:"max_position_embeddings"`
-	Padding       int      `json:"pad_token_id"`
+	Padding       *int     `json:"pad_token_id"`
 	Longest       float64  `json:"model_max_length"`
 
 	positions, tokens, segments int
@@ -99,17 +99,13 @@ func readSettings(dir string) (given, error) {
 		}
 	}
 	g.segments = min(g.Segments, 2)
-	if strings.Contains(g.ModelType, "roberta") {
+	unused := models.UnusedPositions(g.ModelType, g.Padding)
+	if unused > 0 { // as in RoBERTa, both texts of a pair are in the first segment
 		g.segments = min(g.Segments, 1)
 	}
 	switch {
 	case g.Positions > 0:
-		g.positions = g.Positions
-		if strings.Contains(g.ModelType, "roberta") {
-			// RoBERTa's first position comes after the number of the padding
-			// token.
-			g.positions -= g.Padding + 1
-		}
+		g.positions = g.Positions - unused
 	case g.Longest > 0 && g.Longest < 1<<20: // exporters write 1e30 for "no limit"
 		g.positions = int(g.Longest)
 	}
