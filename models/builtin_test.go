@@ -233,7 +233,8 @@ func TestOpenBuiltInLocked(t *testing.T) {
 		check.OK(t, lock.Lock())
 		began := time.Now()
 		_, err := store.Open("")
-		check.Says(t, err, "model small-uncased is in use by another process", "end the process that holds "+lock.Path(),
+		check.Says(t, err, "model small-uncased is in use by another process",
+			"end the process that holds "+lock.Path(),
 			"or set INFILL_CACHE to another folder")
 		if waited := time.Since(began); waited != 30*time.Second {
 			t.Errorf("waited %v", waited)

@@ -135,8 +135,9 @@ var largest int64 = 2 << 30
 
 // Read reads a corpus in UTF-8 from r or, if r is nil, from the file at path,
 // which may be compressed. The corpus's SHA-256 is that of the text.
-// form "" is found by the name and the first lines. Errors contain path. If more than a tenth of the lines is not valid UTF-8,
-// Read returns an error; otherwise it leaves these lines out and counts them.
+// form "" is found by the name and the first lines. Errors contain path. If more
+// than a tenth of the lines is not valid UTF-8, Read returns an error; otherwise it
+// leaves these lines out and counts them.
 func Read(name, path string, r io.Reader, form Form) (*Corpus, error) {
 	if r == nil {
 		file, err := os.Open(path)

@@ -48,7 +48,7 @@ func TestProofs(t *testing.T) {
 	model := openRaw(t)
 	filler := labtest.Must(infill.Open(infill.OpenOptions{}))(t)
 	defer filler.Close()
-	text := labtest.Must(corpus.Read("sentences.txt", calibrationTexts, nil))(t)
+	text := labtest.Must(corpus.Read("sentences.txt", calibrationTexts, nil, ""))(t)
 	for _, c := range report.Cells {
 		blanks := labtest.Must(strconv.Atoi(c.Labels.Value("blanks")))(t)
 		k := labtest.Must(strconv.Atoi(c.Labels.Value("k")))(t)
