@@ -389,7 +389,8 @@ func rowsDLP() []Row {
 		{Of: "the same", Shows: "with the likeliest fills of a grid over α and the balance", Command: gridCommand,
 			Smaller: "23 M weights for 110 and 340 M; sentences of 12 words at most",
 			Here: "self-BLEU: Gibbs {infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[0].here +
-				"}, GWG at β = 0.75 {infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[1].here + "}, DULA at α = 0.1 " +
+				"}, GWG at β = 0.75 {infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[1].here +
+				"}, DULA at α = 0.1 " +
 				"{infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[2].here + "}, DMALA at α = 0.2 " +
 				"{infilling-grid|self-bleu|%.1f|sampler=" + bestOfGrid[3].here + "} " +
 				"([the grid](../measured/evaluation.md#step-sizes-and-balances))",
