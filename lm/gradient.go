@@ -8,7 +8,7 @@ import (
 
 // backwardCost is the factor by which a row with a backward pass costs more than
 // a row without (BenchmarkFamilies).
-const backwardCost = 2.2
+const backwardCost = 2.4
 
 // gradientJob computes a gradientBatch. It shares no calls. Its rows take turns
 // with those of other jobs, and each worker computes at most one gradient at a
