@@ -138,7 +138,7 @@ func evaluate(t *testing.T, words []string) (folder string) {
 	t.Helper()
 	corpus, text := filepath.Join(t.TempDir(), "corpus.txt"), ""
 	for day := range 40 {
-		text += fmt.Sprintf("on day %d he opened the door and went out into the rain .\n", day)
+		text += fmt.Sprintf("on day %d he opened the door and went out .\n", day)
 	}
 	if err := os.WriteFile(corpus, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
