@@ -92,7 +92,7 @@ func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 	roots := w.asker.rows
 	trial := w.plan.Slots() - 1 // rows of a whole one
 	room := func(done, rejected int) int {
-		w.tell(Progress{Step: done, Steps: int(d.Samples), Pieces: w.plan.layouts[0].pieces()})
+		w.tell(Progress{Step: done, Steps: d.Samples, Pieces: w.plan.layouts[0].pieces()})
 		left := d.Budget.room(w.asker.rows+rejected, w.began)
 		if d.Budget.Seconds > 0 {
 			left = min(left, trialsAtOnce*trial)

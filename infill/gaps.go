@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -223,9 +222,7 @@ func (r *GapsRequest) signature(m Model, seen int) string {
 		s.add("below", fmt.Sprint(r.Below))
 		s.add("seed", fmt.Sprint(r.Seed))
 	}
-	if seen > 0 {
-		s.add("seen", strconv.Itoa(seen))
-	}
+	s.seen(seen)
 	s.model(m)
 	return s.String()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"infill/internal/option"
@@ -133,9 +132,7 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	var s signature
 	s.add("method", string(q.method))
 	s.context(r.Context, score.Model)
-	if seen > 0 {
-		s.add("seen", strconv.Itoa(seen))
-	}
+	s.seen(seen)
 	s.model(score.Model)
 	score.Signature = s.String()
 	return score, nil

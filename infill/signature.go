@@ -66,11 +66,16 @@ func (w *work) signature() string {
 	}
 	s.facts(factsOf(fit))
 	s.context(string(r.Context), w.plan.filler.Model())
-	if w.plan.seen > 0 {
-		s.add("seen", strconv.Itoa(w.plan.seen))
-	}
+	s.seen(w.plan.seen)
 	s.model(w.plan.filler.Model())
 	return s.String()
+}
+
+// seen adds how many tokens of a too long text the model saw; nothing if it saw all.
+func (s *signature) seen(tokens int) {
+	if tokens > 0 {
+		s.add("seen", strconv.Itoa(tokens))
+	}
 }
 
 // context adds what stands before the text; nothing if text is "".

@@ -45,7 +45,7 @@ func (m *MaskedLM) bucket(tokens int) int {
 		return tokens
 	}
 	const step = 4
-	return min((tokens+step-1)/step*step, m.Positions())
+	return min(whole(tokens, step)*step, m.Positions())
 }
 
 // run computes the results of b.

@@ -374,11 +374,12 @@ func (e *engine) take() (parts []part) {
 		before = func(a, b *request) int { return cmp.Compare(a.caller.spent.Load(), b.caller.spent.Load()) }
 	}
 	slices.SortStableFunc(*queue, before)
-	first := (*queue)[0].job
+	head := (*queue)[0]
+	first := head.job
 	room := first.room()
-	if dealt := (*queue)[0]; dealt.calls > 0 {
-		room = min(room, max(whole(dealt.waiting(), dealt.calls), leastDealt/first.cost()))
-		dealt.calls--
+	if head.calls > 0 {
+		room = min(room, max(whole(head.waiting(), head.calls), leastDealt/first.cost()))
+		head.calls--
 	}
 	if e.heavyNext {
 		e.short = shortCalls

@@ -22,19 +22,21 @@ type family struct {
 // names are those of Hugging Face's transformers, which wrote nearly every
 // bundle there is.
 func families() map[string]family {
-	roberta := family{1, true, parseRoBERTa, bertNames("roberta.", lmHead).layout}
+	roberta := family{padding: 1, afterPadding: true, parse: parseRoBERTa,
+		layout: bertNames("roberta.", lmHead).layout}
 	return map[string]family{
-		"bert":          {0, false, parseBERT, bertNames("bert.", clsHead).layout},
-		"deberta-v2":    {0, false, parseDeBERTa, debertaLayout},
-		"distilbert":    {0, false, parseDistilBERT, distilBERT.layout},
-		"electra":       {0, false, parseELECTRA, electraLayout},
-		"roberta":       roberta,
-		"xlm-roberta":   roberta,
-		"camembert":     roberta,
-		"data2vec-text": {1, true, parseRoBERTa, bertNames("data2vec_text.", lmHead).layout},
-		"ernie":         {0, false, parseErnie, ernieLayout},
-		"albert":        {0, false, parseALBERT, albertLayout},
-		"modernbert":    {50283, false, parseModernBERT, modernBERTLayout},
+		"bert":        {parse: parseBERT, layout: bertNames("bert.", clsHead).layout},
+		"deberta-v2":  {parse: parseDeBERTa, layout: debertaLayout},
+		"distilbert":  {parse: parseDistilBERT, layout: distilBERT.layout},
+		"electra":     {parse: parseELECTRA, layout: electraLayout},
+		"roberta":     roberta,
+		"xlm-roberta": roberta,
+		"camembert":   roberta,
+		"data2vec-text": {padding: 1, afterPadding: true, parse: parseRoBERTa,
+			layout: bertNames("data2vec_text.", lmHead).layout},
+		"ernie":      {parse: parseErnie, layout: ernieLayout},
+		"albert":     {parse: parseALBERT, layout: albertLayout},
+		"modernbert": {padding: 50283, parse: parseModernBERT, layout: modernBERTLayout},
 	}
 }
 

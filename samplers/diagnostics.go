@@ -2,7 +2,6 @@ package samplers
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
@@ -10,13 +9,6 @@ import (
 
 	"infill/internal/logmath"
 )
-
-// equal reports whether all draws are equal. Their variance need not be 0: the mean of
-// equal numbers may differ from them in its last digit.
-func equal(draws [][]float64) bool {
-	other := func(x float64) bool { return x != draws[0][0] }
-	return !slices.ContainsFunc(draws, func(chain []float64) bool { return slices.ContainsFunc(chain, other) })
-}
 
 // EffectiveSampleSize estimates how many independent draws the draws of one
 // scalar are worth; draws is [chains][draws]. The estimate is C·n/τ for C
@@ -30,7 +22,7 @@ func equal(draws [][]float64) bool {
 // length, if a draw is not finite, or if all draws are equal.
 func EffectiveSampleSize(draws [][]float64) float64 {
 	c, n := shape(draws)
-	if n < 4 || equal(draws) {
+	if n < 4 {
 		return math.NaN()
 	}
 	means := make([]float64, c)
@@ -153,12 +145,15 @@ func SplitRHat(draws [][]float64) float64 {
 }
 
 // shape returns the number of chains and of draws in each. n is 0 if the chains
-// differ in length or hold a value that is not finite.
+// differ in length, hold a value that is not finite, or hold one value alone: the
+// variance of equal numbers need not be 0, as their mean may differ from them in its
+// last digit.
 func shape(draws [][]float64) (chains, n int) {
-	if len(draws) == 0 {
-		return 0, 0
+	if len(draws) == 0 || len(draws[0]) == 0 {
+		return len(draws), 0
 	}
 	n = len(draws[0])
+	equal := true
 	for _, chain := range draws {
 		if len(chain) != n {
 			return len(draws), 0
@@ -167,7 +162,11 @@ func shape(draws [][]float64) (chains, n int) {
 			if !logmath.Finite(v) {
 				return len(draws), 0
 			}
+			equal = equal && v == draws[0][0]
 		}
+	}
+	if equal {
+		return len(draws), 0
 	}
 	return len(draws), n
 }

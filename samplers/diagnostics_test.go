@@ -40,7 +40,7 @@ func TestEffectiveSampleSize(t *testing.T) {
 	}
 }
 
-// TestEqualDraws: equal draws have no effective size, though their mean differs from them
+// TestEqualDraws: equal draws have no effective size and no R-hat, though their mean differs from them
 // in its last digit.
 func TestEqualDraws(t *testing.T) {
 	for _, x := range []float64{2, 0.1, -1.1} {
@@ -50,6 +50,9 @@ func TestEqualDraws(t *testing.T) {
 		}
 		if got := EffectiveSampleSize(draws); !math.IsNaN(got) {
 			t.Errorf("draws of %v are worth %v", x, got)
+		}
+		if got := SplitRHat(draws); !math.IsNaN(got) {
+			t.Errorf("draws of %v have an R-hat of %v", x, got)
 		}
 	}
 }

@@ -41,10 +41,10 @@ var errNoMass = errors.New("the laws allow no state of positive probability")
 // weights. The log-probabilities of its states are those of temperature 1.
 //
 // A trial needs a conditional for each slot after the first. room, if not nil,
-// gets the numbers of draws and of rejected trials so far, and returns how many more
-// conditionals Draw may ask for. A trial begins only if there is room for all that the open trials may
-// still need, and for a whole one of the longest law. When none can begin, and
-// those that have begun are done, Draw ends.
+// gets the numbers of draws and of rejected trials so far, and returns how many
+// more conditionals Draw may ask for. A trial begins only if there is room for all
+// that the open trials may still need, and for a whole one of the longest law. When
+// none can begin, and those that have begun are done, Draw ends.
 //
 // Draw returns one Drawn for each stream, in order. If ctx ends or a conditional
 // fails, it returns the error with the draws so far: those of the trials that began

@@ -51,6 +51,9 @@ func Parts(text string) (list []Part) {
 	return list
 }
 
+// shortForms stand behind an apostrophe.
+var shortForms = []string{"s", "t", "d", "m", "re", "ve", "ll", "em"}
+
 // Maskable returns the words of a text that a blank may take the place of: they begin
 // with a letter, and are no short forms after an apostrophe ('s).
 func Maskable(text string) (list []Part) {
@@ -58,8 +61,7 @@ func Maskable(text string) (list []Part) {
 		word := text[p.Start:p.End]
 		first, _ := utf8.DecodeRuneInString(word)
 		before, _ := utf8.DecodeLastRuneInString(text[:p.Start])
-		short := strings.ContainsRune("'’", before) &&
-			slices.Contains([]string{"s", "t", "d", "m", "re", "ve", "ll", "em"}, strings.ToLower(word))
+		short := strings.ContainsRune("'’", before) && slices.Contains(shortForms, strings.ToLower(word))
 		if unicode.IsLetter(first) && !short {
 			list = append(list, p)
 		}

@@ -299,6 +299,9 @@ func (a *Augment) words(text string) (all int, mayMask [][2]int) {
 // wordRunes are what a word has.
 var wordRunes = []*unicode.RangeTable{unicode.L, unicode.M, unicode.N}
 
+// inWord reports whether two runes side by side are in one word.
+func inWord(a, b rune) bool { return unicode.In(a, wordRunes...) && unicode.In(b, wordRunes...) }
+
 // protected returns the byte ranges in text of all texts of Protect.
 func (a *Augment) protected(text string) (spans [][]int) {
 	for _, p := range a.Protect {
@@ -309,7 +312,6 @@ func (a *Augment) protected(text string) (spans [][]int) {
 			first, _ := utf8.DecodeRuneInString(p)
 			last, _ := utf8.DecodeLastRuneInString(p)
 			after, _ := utf8.DecodeRuneInString(text[s[1]:])
-			inWord := func(a, b rune) bool { return unicode.In(a, wordRunes...) && unicode.In(b, wordRunes...) }
 			if !inWord(before, first) && !inWord(last, after) {
 				spans = append(spans, s)
 				a.found.Store(p, true)

@@ -471,9 +471,11 @@ func (s *Server) stream(c huma.Context, p planned, e effort) {
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	found := p.Result()
-	if found != nil && p.TokenIDs == nil { // for chains, the other fields are enough
-		answer.Result = answerOf(nil, found)
+	if p.Method != infill.MethodChains { // for chains, the other fields are enough
+		found := p.Result()
+		if found != nil {
+			answer.Result = answerOf(nil, found)
+		}
 	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {
