@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
 )
 
 // TestPlanAlone: each slot has the model's own probabilities, with all blanks
@@ -12,7 +12,7 @@ import (
 func TestPlanAlone(t *testing.T) {
 	f, model := newFake(t)
 	const text = "the [MASK] sat [MASK~.at] on [MASK:2] ."
-	p, err := f.Plan(Request{Template: text, Fit: Fit{Fill: FillAny}})
+	p, err := f.Plan(t.Context(), Request{Template: text, Fit: Fit{Fill: FillAny}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"infill/infill"
+	"infill/samplers"
 )
 
 // residentMiB is the memory that the process holds, in MiB.
@@ -36,7 +37,7 @@ func BenchmarkThousandFills(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	chains := infill.Chains{Sampler: infill.NewSampler("dmala")}
+	chains := infill.Chains{Sampler: samplers.DMALA{}}
 	chains.Samples, chains.Steps = 5, 4
 	var early, late float64
 	for b.Loop() {
@@ -71,7 +72,7 @@ func BenchmarkFill(b *testing.B) {
 		"in the [MASK] the [MASK] were [MASK] , but the [MASK] of the [MASK] remained .",
 	} {
 		b.Run(fmt.Sprintf("slots=%d", strings.Count(template, "[MASK]")), func(b *testing.B) {
-			dmala := infill.Chains{Sampler: infill.NewSampler("dmala")}
+			dmala := infill.Chains{Sampler: samplers.DMALA{}}
 			o, rows := infill.Request{Template: template, Method: dmala}, int64(0)
 			for b.Loop() {
 				o.Seed++

@@ -3,6 +3,8 @@ package infill
 import (
 	"math"
 	"testing"
+
+	"infill/internal/check"
 )
 
 // TestBitsOfGaps: the bits of a gap's key are the surprisal of the word in the text.
@@ -23,7 +25,7 @@ func TestBitsOfGaps(t *testing.T) {
 				continue
 			}
 			found++
-			if want := -word.LogLikelihood / math.Ln2; math.Abs(gap.Bits-want) > 1e-5 {
+			if want := -word.LogLikelihood / math.Ln2; !check.SameNats(gap.Bits, want, word.Tokens) {
 				t.Errorf("%s: %v bits as a gap, %v as a word", gap.Key, gap.Bits, want)
 			}
 		}

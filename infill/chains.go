@@ -1,17 +1,17 @@
 package infill
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
-	"infill/internal/object"
+	"infill/internal/logmath"
 	"infill/lm"
 	"infill/samplers"
 )
@@ -22,12 +22,12 @@ const MethodChains = "chains"
 
 // Chains moves Markov chains of a sampler over the slots of a layout.
 type Chains struct {
-	// Sampler moves the chains.
-	Sampler Sampler `option:"sampler" word:"NAME" list:"true" help:"run chains of a sampler, see infill help samplers"`
+	// Sampler moves the chains: one of package samplers, or of another module.
+	Sampler samplers.Sampler `option:"sampler" word:"NAME" list:"true" help:"run chains of a sampler, see infill help samplers"`
 	// StepSize is the sampler's, if it has one.
 	StepSize float64 `option:"step-size" default:"auto" words:"auto=0" exclusiveMinimum:"0" examples:"auto,0.1,0.2,0.5,1,2,5,10,50" word:"{auto|ALPHA}" help:"changing a slot costs 1/ALPHA nats; auto: adapted in the warm-up, if the sampler rejects"`
 	// Balance weighs energy differences in proposals.
-	Balance Balance `option:"balance" default:"auto" word:"{auto|BETA|NAME}" list:"true" help:"what an energy difference weighs in a proposal: a power from 0.5 to 1"`
+	Balance samplers.Balance `option:"balance" default:"auto" word:"{auto|BETA|NAME}" list:"true" help:"what an energy difference weighs in a proposal: a power from 0.5 to 1"`
 	// Energy is what the chains draw from.
 	Energy Energy `option:"energy" default:"pll" enum:"pll,filled" word:"{pll|filled}" help:"U of the chains: the pseudo-log-likelihood, or with nothing masked, for comparison"`
 	// Gradient is what proposals look at.
@@ -43,116 +43,90 @@ type Chains struct {
 	// WarmUp is the part of the steps that gives no draws.
 	WarmUp int `option:"warm-up" default:"half" words:"half=0,0=-1,none=-1" minimum:"0" maximum:"16777216" examples:"half" word:"{half|N}" help:"first steps that are not drawn from; half is half of the steps, and none none"`
 	// Initial says where the chains start.
-	Initial Start `option:"initial" default:"model" word:"NAME" help:"where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."`
+	Initial Start `option:"initial" default:"model" examples:"model,random,shared,mask" word:"NAME" help:"where chains start, see infill help samplers: model, random, shared, mask or fill:WORD,..."`
 	// Rank says which states are listed.
 	Rank Rank `option:"rank" default:"distinct"`
 	// Energies says that an observer wants U of every state, also where the
 	// sampler does not need it. That costs rows, and changes no result.
 	Energies bool
-
-	spec samplers.Spec // the sampler with its step size and balance; made by settled
 }
+
+// Energy chooses the energy U of chains, in nats; "" is the
+// pseudo-log-likelihood.
+type Energy lm.Energy
+
+// Gradient is the gradient that a sampler uses; "" is the sampler's default.
+type Gradient lm.Gradient
 
 // None is the value of Steps and WarmUp that stands for no step, and that of
 // Candidates for the whole vocabulary: 0 is the default.
 const None = -1
 
-// MarshalJSON writes the options that are set as an object of texts, and the length of
-// chains and the number of candidates always: a stored configuration keeps its bytes.
-func (c Chains) MarshalJSON() ([]byte, error) {
-	settled := c
-	options.Settle(&settled)
-	set := options.Facts(c)
-	texts := map[string]string{}
-	for i, f := range options.Facts(settled) {
-		always := f.Name == "steps" || f.Name == "candidates"
-		if f.Text != "" && f.Text != auto && (always || f == set[i]) {
-			texts[strings.ReplaceAll(f.Name, "-", "_")] = f.Text
-		}
-	}
-	return json.Marshal(texts)
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (c *Chains) UnmarshalJSON(text []byte) error {
-	v, err := object.Read(text)
-	if err != nil {
-		return err
-	}
-	var given []Given
-	for _, field := range v.Object() {
-		o, known := Find(field.Key)
-		if !known {
-			return fmt.Errorf("%s is no option of chains", field.Key)
-		}
-		g, ok, err := o.Read(field)
-		if err != nil {
-			return optionError(err)
-		}
-		if ok {
-			given = append(given, g)
-		}
-	}
-	m, err := Decide(given)
-	if err != nil {
-		return err
-	}
-	chains, ok := m.(Chains) // a value that JSON gave a name
-	if !ok {
-		return errors.New("the options name no sampler")
-	}
-	*c = chains
-	return nil
-}
-
 // Name implements Method.
 func (Chains) Name() string { return MethodChains }
 
-func (Chains) chosenBy() string { return "sampler" }
-
-// Columns implements Method.
-func (Chains) Columns() []string {
-	return []string{"share", "share_error", "share_interval", "count", "final_count", "split_r_hat", "effective_draws",
-		"seed"}
-}
-
-// Random implements Method.
-func (Chains) Random() bool { return true }
-
-// Asks implements Method.
-func (c Chains) Asks() Asked { return Asked{Samples: c.Samples, Candidates: c.Candidates} }
-
-// Within implements Method.
-func (c Chains) Within(int) Method { return c }
+func (Chains) random() bool { return true }
 
 func (Chains) heavy() bool { return true }
 
 // settled also replaces an automatic gradient and balance by those of the sampler,
-// and half of the steps by their number.
+// and half of the steps by their number. Settings of the sampler that are options
+// become options.
 func (c Chains) settled() Method {
-	options.Settle(&c)
-	c.Sampler.Spec.OnText = true
+	if c.Sampler != nil {
+		c.lift()
+	}
+	declared.Settle(&c)
 	if c.WarmUp == 0 {
 		c.WarmUp = max(0, c.Steps) / 2
 	}
 	if c.WarmUp == 0 {
 		c.WarmUp = None
 	}
-	kind := samplers.Describe(c.Sampler.Spec.Name)
+	if c.Sampler == nil {
+		return c
+	}
+	kind := c.Sampler.Describe()
 	if c.Gradient == "" && kind.OnText != nil {
 		c.Gradient = Gradient(kind.OnText.Gradient)
 	}
-	c.spec = c.Sampler.Spec
-	if c.StepSize != 0 {
-		c.spec = c.spec.With("step-size", c.StepSize)
-	}
-	if c.Balance != "" {
-		c.spec = c.spec.With("balance", c.Balance)
-	}
-	if c.Balance == "" {
-		c.Balance = Balance(c.spec.Value("balance"))
+	suited, err := samplers.Suited(c.Sampler)
+	if err == nil && c.Balance == "" {
+		c.Balance = samplers.Balance(samplers.Value(suited, "balance"))
 	}
 	return c
+}
+
+// lift makes options of the settings of the sampler that are options, unless the option
+// says something, too.
+func (c *Chains) lift() {
+	rest, size := samplers.Take(c.Sampler, "step-size")
+	x, err := strconv.ParseFloat(size, 64)
+	if err == nil && c.StepSize == 0 {
+		c.Sampler = rest
+		c.StepSize = x
+	}
+	rest, balance := samplers.Take(c.Sampler, "balance")
+	if balance != "" && c.Balance == "" {
+		c.Sampler = rest
+		c.Balance = samplers.Balance(balance)
+	}
+}
+
+// kernel makes the kernel of the sampler, with the settings that are options.
+func (c Chains) kernel(target samplers.Target) (samplers.Kernel, error) {
+	s := c.Sampler
+	var err error
+	if c.StepSize != 0 {
+		s, err = samplers.With(s, "step-size", strconv.FormatFloat(c.StepSize, 'g', -1, 64))
+	}
+	if err == nil && c.Balance != "" {
+		s, err = samplers.With(s, "balance", string(c.Balance))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return samplers.TextKernel(s, target, nil)
 }
 
 // steps returns the length of each chain, and warmUp that of its warm-up.
@@ -161,20 +135,35 @@ func (c *Chains) warmUp() int { return max(0, c.WarmUp) }
 
 // check returns an *OptionError if the options of chains do not fit together.
 func (c Chains) check(_ *Request, m Model) error {
-	name := c.Sampler.Spec.Name
-	err := c.Sampler.Spec.Check()
-	if err != nil {
-		return wrong("sampler", "%q is not a sampler with its settings: %v", c.Sampler.Spec, err)
+	if c.Sampler == nil {
+		return wrong("sampler", "chains need one: name one, such as dmala")
 	}
-	kind := samplers.Describe(name)
+	kind := c.Sampler.Describe()
+	name := kind.Name
+	_, err := samplers.Suited(c.Sampler)
+	err = cmp.Or(err, samplers.Check(c.Sampler))
+	if err != nil {
+		return wrong("sampler", "%q is not a sampler with its settings: %v", samplers.Text(c.Sampler), err)
+	}
+	_, known := samplers.Parse(name)
+	isMethod := slices.Contains([]string{MethodSearch, MethodDraws, MethodChains}, name)
+	has := samplers.Settings(c.Sampler)
+	_, size := samplers.Take(c.Sampler, "step-size")
+	_, balance := samplers.Take(c.Sampler, "balance")
 	switch {
+	case name == "" || !samplers.BuiltIn(c.Sampler) && (known == nil || isMethod):
+		return wrong("sampler", "a sampler of another module is called %q: give it a name of its own", name)
+	case size != "":
+		return wrong("step-size", "it is given twice, as %v and by the sampler as %s: leave one out", c.StepSize, size)
+	case balance != "":
+		return wrong("balance", "it is given twice, as %s and by the sampler as %s: leave one out", c.Balance, balance)
 	case c.warmUp() > c.steps():
 		return wrong("warm-up", "%d is not a whole number from 0 to the number of steps, %d", c.warmUp(), c.steps())
-	case c.StepSize != 0 && !kind.Has("step-size"):
+	case c.StepSize != 0 && !slices.Contains(has, "step-size"):
 		return wrong("step-size", "%s has none: leave it out", name)
-	case c.Balance != "" && !kind.Has("balance"):
+	case c.Balance != "" && !slices.Contains(has, "balance"):
 		return wrong("balance", "%s has none to choose: leave it out", name)
-	case c.Gradient != "" && kind.OnText.Gradient == "":
+	case c.Gradient != "" && kind.OnText != nil && kind.OnText.Gradient == "":
 		return wrong("gradient", "%s uses none: leave it out", name)
 	case lm.Gradient(c.Gradient) == lm.Full && m.NoGradient != "":
 		return wrong("gradient", "model %s has none: %s; take local, or a sampler without gradients", m.Name,
@@ -220,7 +209,7 @@ type chainRun struct {
 	// draws holds the states that count. Before there are any, seen holds those
 	// of the present stage: of the warm-up, or of the steps after it if only the
 	// final states count.
-	draws, seen *pool
+	draws, seen *visited
 	stage       bool // whether seen is of the warm-up
 	// warmUp and after count the steps of the warm-up, and the steps after it.
 	warmUp, after samplers.Acceptance
@@ -263,8 +252,8 @@ func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
 // counting reports whether some states count as draws.
 func (c *chainRun) counting() bool { return len(c.draws.draws) > 0 }
 
-// shown returns the pool that an answer is made of now, and the steps counted beside it.
-func (c *chainRun) shown() (*pool, *samplers.Acceptance) {
+// shown returns the fills that an answer is made of now, and the steps counted beside it.
+func (c *chainRun) shown() (*visited, *samplers.Acceptance) {
 	switch {
 	case c.counting():
 		return c.draws, &c.after
@@ -291,8 +280,8 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.draws = newPool(c.chains(), len(c.variables))
-	c.seen = newPool(c.chains(), len(c.variables))
+	c.draws = newVisited(c.chains(), len(c.variables))
+	c.seen = newVisited(c.chains(), len(c.variables))
 	c.streams = samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, c.chains())
 	start, err := c.initial(ctx)
 	if err != nil {
@@ -305,8 +294,9 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 			return nil, err
 		}
 	}
-	c.kernel, err = o.spec.New(target, nil)
-	if err != nil && (o.Sampler.Spec.Settings != nil || errors.Is(err, samplers.ErrUnsupported)) {
+	c.kernel, err = o.kernel(target)
+	set := samplers.Text(o.Sampler) != o.Sampler.Describe().Name // the user's settings may be at fault
+	if err != nil && (set || errors.Is(err, samplers.ErrUnsupported)) {
 		return nil, misfit("sampler", "%v", err)
 	}
 	return start, err
@@ -328,7 +318,7 @@ func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) e
 	own := c.draws
 	if !counts {
 		if c.stage != warming {
-			c.seen = newPool(c.chains(), len(c.variables))
+			c.seen = newVisited(c.chains(), len(c.variables))
 		}
 		c.stage = warming
 		own = c.seen
@@ -349,7 +339,7 @@ func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) e
 
 // progress describes the step at for the observer. The last draws of own are
 // its states.
-func (c *chainRun) progress(at samplers.Step, warming bool, own *pool) Progress {
+func (c *chainRun) progress(at samplers.Step, warming bool, own *visited) Progress {
 	p := Progress{Step: at.Number, Steps: c.options.steps(), WarmUp: warming,
 		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains()*len(c.layout.question.slots)),
 		LogLikelihoods: make([]float64, c.chains()), result: c.known}
@@ -386,12 +376,13 @@ func (c *chainRun) known() *Result {
 }
 
 // report returns an answer with the best visited fills, top at most, and their
-// numbers in the pool as order.
+// numbers among the visited as order.
 func (c *chainRun) report(top int) (a *answer, order []int) {
 	p, b := c.shown()
 	o := &c.options
 	rows := c.target.Counts()
-	name := o.Sampler.Spec.Name
+	kind := o.Sampler.Describe()
+	name := kind.Name
 	a = &answer{method: name, seeded: true, draws: len(p.draws), distinct: len(p.energy), rows: rows.Rows,
 		chains: &ChainStats{Sampler: name, Energy: o.Energy, Chains: c.chains(), Steps: o.steps(),
 			StepSize: finite(c.stepSize), WarmUp: WarmUpStats{Steps: o.warmUp()},
@@ -400,9 +391,11 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 	for i := range c.variables {
 		s.Candidates = append(s.Candidates, c.variables[i].categories())
 	}
-	s.AcceptanceRate, s.AcceptanceStandardError, s.ChangedSlotsPerStep = rates(b, name)
-	s.WarmUp.AcceptanceRate, _, s.WarmUp.ChangedSlotsPerStep = rates(&c.warmUp, name)
-	s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError = samplers.MeanAndError(p.meanEnergies())
+	s.AcceptanceRate, s.AcceptanceStandardError, s.ChangedSlotsPerStep = rates(b, kind.Exact)
+	s.WarmUp.AcceptanceRate, _, s.WarmUp.ChangedSlotsPerStep = rates(&c.warmUp, kind.Exact)
+	mean, standardError := samplers.MeanAndError(p.meanEnergies())
+	s.MeanLogLikelihood = mean
+	s.MeanLogLikelihoodStandardError = logmath.Known(standardError)
 	if o.Rank == RankFinal && c.counting() {
 		order = p.finals(top)
 	} else {
@@ -417,7 +410,8 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 	for i, at := range order {
 		f := found{tokens: c.tokens(p.state(at)), logLikelihood: p.energy[at], count: counts[at], finals: finals[at],
 			share: &share{value: float64(counts[at]) / float64(len(p.draws))}}
-		_, f.share.error = samplers.MeanAndError(shares[i])
+		_, e := samplers.MeanAndError(shares[i])
+		f.share.error = logmath.Known(e)
 		a.fills = append(a.fills, f)
 	}
 	p.diagnose(a, order)
@@ -427,7 +421,7 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 // legible returns the best fills with different texts, top at most. If fills
 // have the same text, as "un" "##seen" and "uns" "##een" have, legible keeps
 // the likeliest of them.
-func (c *chainRun) legible(p *pool, top int) []int {
+func (c *chainRun) legible(p *visited, top int) []int {
 	var kept []int
 	seen := map[string]bool{}
 	for _, fill := range p.distinct() {
@@ -482,16 +476,16 @@ func (c *chainRun) interrupted(ctx context.Context) *answer {
 // rates returns the acceptance rate, its standard error, and the changed slots
 // per step. The rate is nil if the sampler accepts every proposal, or if no step
 // was observed.
-func rates(a *samplers.Acceptance, sampler string) (acceptance, standardError *float64, changed float64) {
+func rates(a *samplers.Acceptance, exact bool) (acceptance, standardError *float64, changed float64) {
 	if a.Steps() == 0 {
 		return nil, nil, 0
 	}
 	changed, _ = samplers.MeanAndError(a.ChangedSlots())
-	if !samplers.Describe(sampler).Exact { // the sampler accepts every proposal
+	if !exact { // the sampler accepts every proposal
 		return nil, nil, changed
 	}
-	rate, standardError := samplers.MeanAndError(a.Rates())
-	return &rate, standardError, changed
+	rate, e := samplers.MeanAndError(a.Rates())
+	return &rate, logmath.Known(e), changed
 }
 
 // finite returns a step size for a result: nil if the sampler has no step size

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"infill/infill"
+	"infill/internal/check"
+	"infill/samplers"
 )
 
 // open is a small model.
@@ -25,7 +27,7 @@ func TestWordsOnModel(t *testing.T) {
 	f := open(t)
 	const template = "the [MASK:2] stood by the [MASK] ."
 	request := func(sampler string, temperature float64) infill.Request {
-		c := infill.Chains{Sampler: infill.NewSampler(sampler)}
+		c := infill.Chains{Sampler: parsedSampler(t, sampler)}
 		c.Samples, c.Steps, c.Temperature = 100, 300, temperature
 		return infill.Request{Template: template, Top: 1000, Seed: 3, Method: c, Fit: infill.Fit{Slots: infill.Lists{
 			1: {"old man", "young woman", "dark house", "white horse", "stone wall"},
@@ -56,7 +58,7 @@ func TestWordsOnModel(t *testing.T) {
 				u := energy[fmt.Sprint(s.TokenIDs)]
 				distance += math.Abs(*s.Share-math.Exp(u)/total) / 2
 				found += math.Exp(u) / total
-				if math.Abs(s.LogLikelihood-u) > 1e-5 {
+				if !check.SameNats(s.LogLikelihood, u, len(s.TokenIDs)) {
 					t.Errorf("%v: U %v, want %v", s.Values, s.LogLikelihood, u)
 				}
 			}
@@ -65,4 +67,10 @@ func TestWordsOnModel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// parsedSampler reads a sampler.
+func parsedSampler(t testing.TB, text string) samplers.Sampler {
+	t.Helper()
+	return check.Must(samplers.Parse(text))(t)
 }

@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
+	"infill/tokenize"
 )
 
 // checkLaw compares the frequencies of a template's fills with the exact law over
@@ -204,14 +206,18 @@ func TestConstraintErrors(t *testing.T) {
 				test.change(&o)
 			}
 			_, err := f.Fill(t.Context(), o.request(test.template), nil)
-			blame, line := Describe(err, Keys)
-			if err == nil || !strings.Contains(line.Error(), test.want) || strings.Contains(line.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}
-			if blame == BlameProgram || (blame == BlameText) != test.misfit {
+			var option *OptionError
+			known := errors.As(err, &option)
+			var constraint *ConstraintError
+			var input *tokenize.InputError
+			if !known && !errors.As(err, &constraint) && !errors.As(err, &input) ||
+				(!known || option.Misfit) != test.misfit {
 				t.Errorf("%q: is it of this template alone? want %t", err, test.misfit)
 			}
-			if err := check(f, test.template, o); err == nil && !strings.HasPrefix(test.want, "initial: ") {
+			if err := planned(t, f, test.template, o); err == nil && !strings.HasPrefix(test.want, "initial: ") {
 				t.Error("Check finds nothing wrong")
 			}
 		})

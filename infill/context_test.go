@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
 )
 
 // TestContext: the model reads the context before the text, in every length and
@@ -48,7 +48,7 @@ func TestContext(t *testing.T) {
 		"\x00":                        "context: control character",
 	} {
 		o.Context = text
-		if _, err := f.Plan(o.request("the [MASK] sat")); err == nil ||
+		if _, err := f.Plan(t.Context(), o.request("the [MASK] sat")); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -19,7 +19,7 @@ const (
 )
 
 // series returns the value of every draw, by chain, [chains][rounds].
-func (p *pool) series(value func(fill int32) float64) [][]float64 {
+func (p *visited) series(value func(fill int32) float64) [][]float64 {
 	draws := make([][]float64, p.chains)
 	for i, fill := range p.draws {
 		draws[i%p.chains] = append(draws[i%p.chains], value(fill))
@@ -45,7 +45,7 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 // diagnose computes split R-hat and the effective draws of U. It removes the
 // standard error of every fill that only one or two chains met. order lists the
 // fills of the answer.
-func (p *pool) diagnose(a *answer, order []int) {
+func (p *visited) diagnose(a *answer, order []int) {
 	a.chains.SplitRHat, a.chains.EffectiveDraws = convergence(
 		p.series(func(fill int32) float64 { return p.energy[fill] }))
 	met := make([]int, len(p.energy)) // the number of chains that met each fill
@@ -67,7 +67,7 @@ func (p *pool) diagnose(a *answer, order []int) {
 }
 
 // believe fills in R-hat, the effective draws and the interval of each fill's share.
-func (p *pool) believe(a *answer, order []int) {
+func (p *visited) believe(a *answer, order []int) {
 	for i, at := range order {
 		s := a.fills[i].share
 		effective := a.chains.EffectiveDraws

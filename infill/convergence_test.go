@@ -9,7 +9,7 @@ import (
 
 	"infill/samplers"
 
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
 )
 
 // drawError is the standard error of a frequency: between chains, or, where few
@@ -67,7 +67,7 @@ func TestIntervalsCover(t *testing.T) {
 // Chains in modes that they do not leave are reported of, and their shares have
 // no small errors.
 func TestUnconverged(t *testing.T) {
-	s := newPool(10, 1)
+	s := newVisited(10, 1)
 	for range 25 {
 		state := &samplers.State{}
 		for chain := range 10 {

@@ -18,7 +18,7 @@ type Draws struct {
 	Order Order `option:"order" default:"l2r"`
 	// Temperature shapes the draws.
 	Temperature float64 `option:"temperature" default:"1" minimum:"0.000001" maximum:"1000000" examples:"0.5,0.7,0.8,1,1.2,1.5,2" word:"T" help:"of draws: each conditional over the vocabulary to the power 1/T; of chains: exp(U/T)"`
-	// Samples is the number of draws.
+	// Samples is the number of draws; required.
 	Samples int `option:"samples" minimum:"1" maximum:"65536" examples:"1,5,10,25,50,100" word:"N" help:"independent draws from the model; with a sampler its chains (25), each of which ends in one sample"`
 	// Rank says which draws are listed.
 	Rank Rank `option:"rank" default:"distinct" enum:"distinct,final" word:"{distinct|final}" help:"of draws and chains: list the distinct fills, or each draw and each chain's final state with repeats"`
@@ -29,27 +29,12 @@ type Draws struct {
 // Name implements Method.
 func (Draws) Name() string { return MethodDraws }
 
-func (Draws) chosenBy() string { return "samples" }
-
-// Columns implements Method.
-func (Draws) Columns() []string { return []string{"probability", "count", "seed"} }
-
-// Random implements Method.
-func (Draws) Random() bool { return true }
-
-// Asks implements Method.
-func (d Draws) Asks() Asked { return Asked{Samples: d.Samples, Seconds: d.Budget.Seconds} }
-
-// Within implements Method.
-func (d Draws) Within(rows int) Method {
-	d.Budget = d.Budget.within(rows)
-	return d
-}
+func (Draws) random() bool { return true }
 
 func (Draws) heavy() bool { return false }
 
 func (d Draws) settled() Method {
-	options.Settle(&d)
+	declared.Settle(&d)
 	return d
 }
 
@@ -83,43 +68,55 @@ func (d Draws) likely(p *Plan) (rows int, bytes float64) {
 	return min(rows, p.roots()+int(d.Samples)*(p.Slots()-1)), bytes
 }
 
+// solve draws fills from P, as many as the budget covers. An unfinished draw is
+// dropped.
 func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 	laws := w.laws(d.Order)
 	for i := range laws {
 		laws[i].Target.(*law).keep()
 	}
 	streams := samplers.Streams(uint64(w.plan.Request.Seed), w.plan.Request.Template, d.Samples)
-	roots := w.asker.rows
-	trial := w.plan.Slots() - 1 // rows of a whole one
-	room := func(done, rejected int) int {
+	least := w.asker.rows + w.plan.Slots() - 1 // rows of one draw, the roots included
+	drawn, err := samplers.Draw(ctx, laws, d.Temperature, streams, func(done, rejected int) int {
 		w.tell(Progress{Step: done, Steps: d.Samples, Pieces: w.plan.layouts[0].pieces()})
-		left := d.Budget.room(w.asker.rows+rejected, w.began)
-		if d.Budget.Seconds > 0 {
-			left = min(left, trialsAtOnce*trial)
-		}
-		return left
-	}
-	drawn, err := samplers.Draw(ctx, laws, d.Temperature, streams, room)
+		return d.room(w, rejected)
+	})
 	drawn = slices.DeleteFunc(drawn, func(d samplers.Drawn) bool { return !d.Done })
 	if err != nil {
 		return d.answer(w, drawn), err
 	}
 	if len(drawn) == 0 {
-		advice := "give a larger budget, or loosen what they may take"
-		if d.Budget.Rows > 0 && d.Budget.Rows < roots+trial {
-			advice = fmt.Sprintf("give %d rows or more", roots+trial)
-		}
-		return nil, misfit("budget", "%s sufficed for no draw: each token of a draw takes a row, and a draw that the "+
-			"blanks may not take is made again; %s", d.Budget.text(), advice)
+		return nil, d.tooSmall(least)
 	}
 	a := d.answer(w, drawn)
 	if len(drawn) < d.Samples {
 		a.wanted = d.Samples
-		a.warnings = append(a.warnings,
-			fmt.Sprintf("%s sufficed for %d of %d draws: each token of a draw takes a row, and a draw that the "+
-				"blanks may not take is made again; give a larger budget", d.Budget.text(), len(drawn), d.Samples))
+		a.warnings = append(a.warnings, fmt.Sprintf("%s sufficed for %d of %d draws: %s; give a larger budget",
+			d.Budget.text(), len(drawn), d.Samples, whatDrawsCost))
 	}
 	return a, nil
+}
+
+// room returns how many rows the draws may still take. rejected is the rows of
+// draws that the blanks may not take.
+func (d Draws) room(w *work, rejected int) int {
+	left := d.Budget.room(w.asker.rows+rejected, w.began)
+	if d.Budget.Seconds > 0 {
+		return min(left, trialsAtOnce*(w.plan.Slots()-1))
+	}
+	return left
+}
+
+const whatDrawsCost = "each token of a draw takes a row, and a draw that the blanks may not take is made again"
+
+// tooSmall returns the error for a budget that sufficed for no draw. least is how
+// many rows one takes.
+func (d Draws) tooSmall(least int) error {
+	advice := "give a larger budget, or loosen what they may take"
+	if d.Budget.Rows > 0 && d.Budget.Rows < least {
+		advice = fmt.Sprintf("give %d rows or more", least)
+	}
+	return misfit("budget", "%s sufficed for no draw: %s; %s", d.Budget.text(), whatDrawsCost, advice)
 }
 
 // trialsAtOnce is how many draws are open at once where seconds are the budget: all
@@ -154,3 +151,15 @@ func (d Draws) answer(w *work, drawn []samplers.Drawn) *answer {
 	a.fills = a.fills[:min(len(a.fills), int(w.plan.Request.Top))]
 	return a
 }
+
+// Rank says which fills of draws and chains are listed. "distinct" or "" lists
+// different fills, the likeliest first: of all draws, or of all states of chains
+// after the warm-up. "final" lists every draw, or the final state of every chain,
+// repeats included, as the papers do. [Request].Top bounds both.
+type Rank string
+
+// These are the values of Rank.
+const (
+	RankDistinct Rank = "distinct"
+	RankFinal    Rank = "final"
+)

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"infill/internal/lmtest"
 	"infill/lm"
-	"infill/lm/lmtest"
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -44,7 +45,7 @@ func expected(t testing.TB, m LanguageModel, ids []int, slots ...int) [][]float3
 	for _, slot := range slots {
 		ids[slot] = lmtest.Mask
 	}
-	rows, err := m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Positions: slots}})
+	rows, err := m.For(&lm.Caller{}).LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Positions: slots}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +57,8 @@ type listener struct {
 	*lmtest.Model
 	rows []lm.Row
 }
+
+func (m *listener) For(*lm.Caller) lm.Asker { return m }
 
 func (m *listener) LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]float32, error) {
 	m.rows = append(m.rows, rows...)
@@ -76,7 +79,7 @@ func followed(chains int) int {
 // chainOptions are the defaults of chains over all that the fake's slots may take.
 func chainOptions() asked {
 	o := asked{}
-	c := newAskedChains(Samplers()[0])
+	c := newAskedChains("dmala")
 	o.Chains = &c
 	return o
 }
@@ -121,6 +124,26 @@ func newAskedChains(sampler string) askedChains {
 	return askedChains{Sampler: sampler, Steps: 50, WarmUp: halfSteps, Candidates: 250}
 }
 
+// mustSampler reads a sampler, which a test names; nil for none that is known.
+func mustSampler(text string) samplers.Sampler {
+	s, err := samplers.Parse(text)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// textSamplers lists the names of the samplers that fill text.
+func textSamplers() (names []string) {
+	for _, s := range samplers.All() {
+		d := s.Describe()
+		if d.OnText != nil {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
 // orNone returns n, or None for 0.
 func orNone(n int) int {
 	if n == 0 {
@@ -135,8 +158,8 @@ func (o asked) request(template string) Request {
 	samples, temperature := o.Samples, o.Temperature
 	switch c := o.Chains; {
 	case c != nil:
-		own := Chains{Sampler: NewSampler(c.Sampler), Energy: Energy(c.Energy), Steps: orNone(c.Steps),
-			WarmUp: orNone(c.WarmUp), StepSize: c.StepSize, Balance: Balance(c.Balance),
+		own := Chains{Sampler: mustSampler(c.Sampler), Energy: Energy(c.Energy), Steps: orNone(c.Steps),
+			WarmUp: orNone(c.WarmUp), StepSize: c.StepSize, Balance: samplers.Balance(c.Balance),
 			Gradient: Gradient(c.Gradient), Candidates: orNone(c.Candidates), Initial: c.Initial,
 			Samples: samples, Temperature: temperature, Rank: o.Rank}
 		if c.WarmUp == halfSteps {

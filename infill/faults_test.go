@@ -5,8 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"infill/internal/lmtest"
 	"infill/lm"
-	"infill/lm/lmtest"
+	"infill/samplers"
 )
 
 var errFault = errors.New("the model is out of memory")
@@ -32,6 +33,8 @@ func (m *faulty) call() error {
 	}
 	return nil
 }
+
+func (m *faulty) For(*lm.Caller) lm.Asker { return m }
 
 // NewTarget is a call, too: it can fail as the others can.
 func (m *faulty) NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error) {
@@ -68,7 +71,7 @@ func faultUses() map[string]use {
 		}
 	}
 	energies := func(ctx context.Context, f *Filler) (any, error) {
-		r, err := f.Fill(ctx, Request{Template: twoSlots, Method: Chains{Sampler: NewSampler("gibbs"), Samples: 2,
+		r, err := f.Fill(ctx, Request{Template: twoSlots, Method: Chains{Sampler: samplers.Gibbs{}, Samples: 2,
 			Steps: 4, WarmUp: 2, Energies: true}}, func(Progress) {})
 		if r == nil {
 			return nil, err
@@ -93,7 +96,7 @@ func faultUses() map[string]use {
 		"a score":             scores("the cat sat"),
 		"a score in windows":  scores(long + " " + long),
 		"alone": func(ctx context.Context, f *Filler) (any, error) {
-			p, err := f.Plan(Request{Template: twoSlots})
+			p, err := f.Plan(ctx, Request{Template: twoSlots})
 			if err != nil {
 				return nil, err
 			}
@@ -129,7 +132,7 @@ func faultUses() map[string]use {
 		uses[sampler+" "+what] = fills(template, o)
 	}
 	as := func(*askedChains) {}
-	for _, sampler := range Samplers() {
+	for _, sampler := range textSamplers() {
 		chains(sampler, "with its defaults", twoSlots, asked{}, as)
 		chains(sampler, "at a temperature", twoSlots, asked{Temperature: 2, Rank: RankFinal}, as)
 		chains(sampler, "of energy filled", twoSlots, asked{}, func(c *askedChains) { c.Energy = lm.Filled })

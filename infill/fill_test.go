@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"infill/internal/lmtest"
 	"infill/lm"
-	"infill/lm/lmtest"
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -35,9 +36,9 @@ func fill(t testing.TB, f *Filler, template string, o asked) *Result {
 	return result
 }
 
-// check tells what is wrong with a template and its options.
-func check(f *Filler, template string, o asked) error {
-	_, err := f.Plan(o.request(template))
+// planned tells what is wrong with a template and its options.
+func planned(t *testing.T, f *Filler, template string, o asked) error {
+	_, err := f.Plan(t.Context(), o.request(template))
 	return err
 }
 
@@ -79,7 +80,7 @@ func TestKnown(t *testing.T) {
 // distribution over all fills, for every sampler that targets it, at two
 // temperatures. The oracle enumerates; it shares only the energy of a fill.
 func TestDistribution(t *testing.T) {
-	for _, sampler := range Samplers() {
+	for _, sampler := range textSamplers() {
 		for _, temperature := range []float64{1, 2} {
 			// The fake's conditionals are those of its energy, so Gibbs is exact
 			// here; at another temperature a conditional to the power 1/T is too.
@@ -135,7 +136,7 @@ func TestRanking(t *testing.T) {
 	f, _ := newFake(t)
 	o := chainOptions()
 	o.Top, o.Chains.Candidates, o.Seed = 100, 5, 3
-	for _, sampler := range Samplers() {
+	for _, sampler := range textSamplers() {
 		t.Run(sampler, func(t *testing.T) {
 			o := o
 			o.Chains.Sampler = sampler
@@ -468,7 +469,7 @@ func TestCandidates(t *testing.T) {
 		want   []int
 	}{{0, fillable}, {4, fillable}, {9, fillable}, {1, []int{1}}, {2, []int{1, 4}}, {3, []int{1, 4, 6}}}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, MostProbable(fillable, logp, test.number)); diff != "" {
+		if diff := cmp.Diff(test.want, mostProbable(fillable, logp, test.number)); diff != "" {
 			t.Errorf("%d: %s", test.number, diff)
 		}
 	}
@@ -483,7 +484,7 @@ func candidatesOf(t *testing.T, f *Filler, m LanguageModel, template string, n i
 		t.Fatal(err)
 	}
 	for _, logp := range expected(t, m, typed.IDs, typed.Slots...) {
-		best = append(best, MostProbable(f.tokenizer.Fillable(), logp, n))
+		best = append(best, mostProbable(f.tokenizer.Fillable(), logp, n))
 	}
 	return best
 }
@@ -739,12 +740,12 @@ func TestParallel(t *testing.T) {
 func TestEnergies(t *testing.T) {
 	f, _ := newFake(t)
 	for _, temperature := range []float64{1, 2} {
-		chains := Chains{Sampler: NewSampler("gibbs"), Samples: 4, Steps: 6, WarmUp: 2,
+		chains := Chains{Sampler: samplers.Gibbs{}, Samples: 4, Steps: 6, WarmUp: 2,
 			Temperature: temperature, Rank: RankFinal}
 		want := map[bool][]Fill{}
 		for _, wanted := range []bool{false, true} {
 			chains.Energies = wanted
-			plan, err := f.Plan(Request{Template: twoSlots, Seed: 1, Method: chains})
+			plan, err := f.Plan(t.Context(), Request{Template: twoSlots, Seed: 1, Method: chains})
 			if err != nil {
 				t.Fatal(err)
 			}

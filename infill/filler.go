@@ -32,11 +32,8 @@ type LanguageModel interface {
 	// Positions returns the largest number of tokens that the model reads at
 	// once, [CLS] and [SEP] included.
 	Positions() int
-	// LogProbabilities returns log p at the positions of each row, nats,
-	// [rows][positions][vocabulary], or [rows][positions][1] of a row with targets.
-	LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]float32, error)
-	// NewTarget makes the distribution over the slots of a text.
-	NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error)
+	// For returns the model as c asks it.
+	For(c *lm.Caller) lm.Asker
 }
 
 var _ LanguageModel = (*lm.MaskedLM)(nil)
@@ -67,7 +64,12 @@ type Filler struct {
 	vocabulary   *vocabulary
 	tokenizer    *tokenize.Tokenizer
 	maxPositions int
+	source       *source
+	caller       *lm.Caller // nil: each fill, score and exercise asks for itself
+}
 
+// source is the model of a filler, once it is loaded.
+type source struct {
 	load   func(ctx context.Context) (LanguageModel, error)
 	mutex  sync.Mutex // guards loaded, model and closed
 	loaded LanguageModel
@@ -75,68 +77,78 @@ type Filler struct {
 	closed bool
 }
 
+// For returns the filler of the same model whose rows c asks for. Without For,
+// each fill, score and exercise is a caller of its own.
+func (f *Filler) For(c *lm.Caller) *Filler {
+	own := *f
+	own.caller = c
+	return &own
+}
+
 // New makes a filler of a model and the tokenizer of the same bundle.
 func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 	f := newFiller(tokenizer, m.Positions(), func(context.Context) (LanguageModel, error) { return m, nil })
-	f.describe(m.Description())
+	f.source.describe(m.Description())
 	return f
 }
 
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
 	load func(context.Context) (LanguageModel, error)) *Filler {
-	return &Filler{vocabulary: newVocabulary(tokenizer), tokenizer: tokenizer, maxPositions: maxPositions, load: load,
-		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
+	model := Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}
+	return &Filler{vocabulary: newVocabulary(tokenizer), tokenizer: tokenizer, maxPositions: maxPositions,
+		source: &source{load: load, model: model}}
 }
 
-func (f *Filler) describe(d lm.Description) {
-	m := &f.model
+func (s *source) describe(d lm.Description) {
+	m := &s.model
 	m.Name = d.Name
 	m.SHA256 = d.SHA256
 	m.Runtime = d.Runtime
 	m.Device = d.Device
 	m.Note = d.Note
+	m.Segments = d.Segments
 	m.NoGradient = d.NoGradient
 }
 
 // Model describes the model.
 func (f *Filler) Model() Model {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.model
+	f.source.mutex.Lock()
+	defer f.source.mutex.Unlock()
+	return f.source.model
 }
 
 var errClosed = errors.New("the filler is closed")
 
 // Load loads the model now, so that the first call of the model need not load it.
 func (f *Filler) Load(ctx context.Context) error {
-	_, err := f.open(ctx)
+	_, err := f.source.open(ctx)
 	return err
 }
 
 // open returns the model, and loads it at the first call.
-func (f *Filler) open(ctx context.Context) (LanguageModel, error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if f.closed {
+func (s *source) open(ctx context.Context) (LanguageModel, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.closed {
 		return nil, errClosed
 	}
-	if f.loaded == nil {
-		m, err := f.load(ctx)
+	if s.loaded == nil {
+		m, err := s.load(ctx)
 		if err != nil {
 			return nil, err
 		}
-		f.loaded = m
-		f.describe(m.Description())
+		s.loaded = m
+		s.describe(m.Description())
 	}
-	return f.loaded, nil
+	return s.loaded, nil
 }
 
 // Close waits for running model calls and releases the model.
 func (f *Filler) Close() error {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.closed = true
-	c, ok := f.loaded.(interface{ Close() error })
+	f.source.mutex.Lock()
+	defer f.source.mutex.Unlock()
+	f.source.closed = true
+	c, ok := f.source.loaded.(interface{ Close() error })
 	if ok {
 		return c.Close()
 	}
@@ -149,9 +161,9 @@ func (f *Filler) Tokenizer() *tokenize.Tokenizer { return f.tokenizer }
 // Calls returns the number of model calls and the rows in them. Both are 0 if
 // the model does not count them.
 func (f *Filler) Calls() (calls, rows int64) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	m, ok := f.loaded.(interface{ Calls() (calls, rows int64) })
+	f.source.mutex.Lock()
+	defer f.source.mutex.Unlock()
+	m, ok := f.source.loaded.(interface{ Calls() (calls, rows int64) })
 	if ok {
 		return m.Calls()
 	}
@@ -160,7 +172,7 @@ func (f *Filler) Calls() (calls, rows int64) {
 
 // Measure runs rows if too few have run for Rate to tell.
 func (f *Filler) Measure(ctx context.Context) error {
-	loaded, err := f.open(ctx)
+	loaded, err := f.source.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,9 +186,9 @@ func (f *Filler) Measure(ctx context.Context) error {
 // Rate returns how many tokens of model rows run in a second, or 0 if it is not
 // known yet.
 func (f *Filler) Rate() float64 {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	m, ok := f.loaded.(interface{ Rate() float64 })
+	f.source.mutex.Lock()
+	defer f.source.mutex.Unlock()
+	m, ok := f.source.loaded.(interface{ Rate() float64 })
 	if ok {
 		return m.Rate()
 	}
@@ -193,9 +205,10 @@ func cancelled(ctx context.Context, err error) error {
 }
 
 // OpenOptions say which model fills, and where the model runs. The zero value
-// means the built-in model on the best device that the machine has.
+// means the default model on the best device that the machine has.
 type OpenOptions struct {
-	// Model is the name of a model or the folder of a bundle; "" means the default model.
+	// Model is the name of a model or the folder of a bundle; "" means the default
+	// model: that of the variable INFILL_MODEL, or else the built-in one.
 	Model string
 	// Device is "auto" (or ""), "cpu", "cuda" or "cuda:N".
 	Device string
@@ -245,16 +258,17 @@ func Open(o OpenOptions) (*Filler, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.describe(m.Description())
+		f.source.describe(m.Description())
 		if o.Loaded != nil {
-			o.Loaded(f.model)
+			o.Loaded(f.source.model)
 		}
 		return m, nil
 	})
-	f.model.Name = bundle.Name
-	f.model.SHA256 = bundle.SHA256
-	f.model.Segments = bundle.Config.Segments
-	f.model.NoGradient = bundle.NoGradient()
+	model := &f.source.model
+	model.Name = bundle.Name
+	model.SHA256 = bundle.SHA256
+	model.Segments = bundle.Config.Segments
+	model.NoGradient = bundle.NoGradient()
 	return f, nil
 }
 

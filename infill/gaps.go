@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"infill/internal/option"
+	"infill/internal/lines"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -20,7 +22,8 @@ import (
 // GapsRequest asks for an exercise: a text with gaps for its readers. Every, Part
 // and Words choose the gaps together: each Every-th of the words that can be the
 // Part and are among Words. Without any of them, the text has its gaps in
-// brackets: "the [gate] was open".
+// brackets: "the [gate] was open". Behind the key, a bracket may have answers of its own,
+// of which those that begin with = are right: "the [gate|=door|barn] was open".
 type GapsRequest struct {
 	Text string
 	// Every is 0 for every word that Part and Words allow, Part is "" for all, and
@@ -28,20 +31,26 @@ type GapsRequest struct {
 	Every int    `option:"every" minimum:"1" word:"N" help:"each N-th word is a gap"`
 	Part  string `option:"pos" enum:"noun,verb,adjective,adverb" word:"{noun|verb|adjective|adverb}" help:"part of speech of the gaps"`
 	Words Words  `option:"words" word:"WORD,..." help:"words that become gaps"`
-	// Options is the number of answers, the key among them; 0 for none.
+	// Names says whether a name may be a gap that Every, Part or Words chooses: a word
+	// that the text writes with a capital within a sentence, or nowhere without one.
+	Names bool `option:"names" help:"names become gaps, too: words that the text writes with a capital within a sentence, or nowhere without one"`
+	// Protect lists texts and patterns that are no gaps, see [tokenize.Find].
+	Protect []string `option:"protect" word:"TEXT,..." help:"words and other texts that are no gaps; ~ begins a pattern, as in ~[A-Z]+-[0-9]+"`
+	// Options is the number of answers, the key among them; 0 for those in brackets only.
+	// Answers in brackets all stay, and wrong answers of the model fill up the number.
 	Options int `option:"options" minimum:"2" maximum:"10" word:"N" help:"answers to choose from at each gap, the right one among them"`
 	// Below is what a wrong answer has at most in the gap, by the model. It always has
 	// less than a 300th of the key's probability.
 	Below float64 `option:"below" default:"1" exclusiveMinimum:"0" maximum:"1" word:"P" help:"the largest probability of a wrong answer, such as 0.0001"`
+	// Apart is how many bits more the sentence alone has, by Score, with a wrong answer than
+	// with the key, at least; 0 asks nothing. A wrong answer then needs the rows of a score.
+	Apart float64 `option:"apart" minimum:"0" word:"BITS" help:"leave out wrong answers with which the sentence alone, by infill score, has less than BITS more than with the right one, such as 12"`
 	// Bits bounds how surprising the keys are; the zero value bounds nothing.
 	Bits Bits `option:"bits" word:"LOW-HIGH" help:"take only gaps whose key has so many bits by the model, such as 1-6: the more, the harder"`
 	// Clear leaves out gaps whose key has a rival.
 	Clear bool   `option:"clear" help:"leave out gaps where another word is nearly as likely as the right one"`
 	Seed  uint64 `option:"seed" word:"N" help:"start of all random numbers"`
 }
-
-// GapsOptions are the options of a GapsRequest.
-var GapsOptions = option.Of(option.Owner{Zero: GapsRequest{}})
 
 const (
 	// A wrong answer is this much less likely than the key, at least.
@@ -54,10 +63,16 @@ const (
 	mostRivals   = 3
 	// toChoose is how many words there are for each wrong answer that is drawn.
 	toChoose = 8
+	// mostOptions is how many answers have letters.
+	mostOptions = 26
+	// exerciseFormat is the value of Exercise.Format.
+	exerciseFormat = 1
 )
 
 // Exercise is a text with gaps.
 type Exercise struct {
+	// Format is the version of the JSON of an Exercise, 1.
+	Format    int      `json:"format"`
 	Text      string   `json:"text"` // with the keys, and without brackets
 	Gaps      []Gap    `json:"gaps"` // leftmost first
 	Model     Model    `json:"model"`
@@ -67,14 +82,18 @@ type Exercise struct {
 
 // Gap is a place in a text that its readers fill.
 type Gap struct {
-	Span [2]int `json:"span"` // byte range of the key in the text
+	Span [2]int `json:"span"` // range of characters (code points) of the key in the text, from 0
 	Key  string `json:"key"`
-	// Probability is the model's probability of the key there.
+	// Right are further right answers, which somebody wrote. If there are Options, they
+	// are among them.
+	Right []string `json:"right,omitempty"`
+	// Probability is the model's probability of the key there. It is 0, as are Bits, for
+	// a gap that was written by hand.
 	Probability float64 `json:"probability"`
 	// Bits is -log2 of the probability, as the surprisal of a word.
 	Bits float64 `json:"bits"`
-	// Options are the key and wrong answers, shuffled; nil if none were wanted, or there
-	// are none.
+	// Options are the right answers and wrong ones, shuffled; nil if none were wanted, or
+	// there are no wrong ones.
 	Options []string `json:"options,omitempty"`
 	// Rivals are other words that have more than half of the key's
 	// probability, three at most, the likeliest first.
@@ -86,12 +105,15 @@ type Gap struct {
 // probabilities of both alone, and is unlikely in the gap. It runs a row for each gap,
 // and for a key of several tokens one more for each. Errors: *OptionError, and *tokenize.InputError for the text.
 func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
-	GapsOptions.Settle(&r)
+	declaredGaps.Settle(&r)
 	err := r.check()
 	if err != nil {
 		return nil, err
 	}
-	text, keys, err := r.keys()
+	text, keys, written := r.Text, [][2]int(nil), []Gap(nil)
+	if !r.chooses() {
+		text, keys, written, err = bracketed(r.Text)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -99,20 +121,31 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := gapMaker{filler: f, request: r, text: text}
-	g.asker, err = f.asker(ctx)
+	if r.chooses() {
+		keys = r.keys(f, encoding)
+		written = make([]Gap, len(keys))
+	}
+	g := gapMaker{filler: f, request: r, text: text, offsets: encoding.Offsets}
+	if r.Apart > 0 {
+		g.sentences = tokenize.Sentences(text)
+	}
+	g.asker, err = f.asker(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	e := &Exercise{Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: r.unused(text, keys)}
+	e := &Exercise{Format: exerciseFormat, Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: r.unused(text, keys)}
 	seen := 0
 	counted := 0
 	due := false     // whether the next word that can is a gap
 	refused := false // whether Clear or Bits left one out
 	var passed []string
-	for _, key := range keys {
+	spans := lines.Characters(text, keys)
+	for i, key := range keys {
 		fault := func(err error) error {
 			return cancelled(ctx, fmt.Errorf("the gap of %q: %w", text[key[0]:key[1]], err))
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		place, err := g.place(key)
 		var unknown *tokenize.InputError
@@ -132,6 +165,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 				continue // "saw" is no noun here
 			}
 		}
+		place.written = written[i]
 		seen = max(seen, place.layout.question.seen())
 		counted++
 		due = due || r.Every == 0 || counted%r.Every == 0
@@ -154,6 +188,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 		if warning != "" {
 			e.Warnings = append(e.Warnings, fmt.Sprintf("gap %d (%s): %s", len(e.Gaps)+1, gap.Key, warning))
 		}
+		gap.Span = spans[i]
 		e.Gaps = append(e.Gaps, *gap)
 	}
 	switch {
@@ -164,37 +199,67 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	case refused:
 		return nil, constrained("no gap is left: clear or bits leaves out each word that may be one")
 	default:
-		return nil, constrained("no gap is left: the text has no word that may be one")
+		return nil, constrained("no gap is left: the text has no word that may be one; with names, a name may")
 	}
 	if passed != nil {
 		e.Warnings = append(e.Warnings, "no gaps, as they have too few wrong answers: "+strings.Join(passed, ", "))
 	}
 	e.Warnings = append(e.Warnings, tooLong(len(encoding.IDs), seen, "each gap")...)
-	e.Signature = r.signature(e.Model, seen)
+	typed := f.typography(nil, text)
+	if typed != "" {
+		e.Warnings = append(e.Warnings, typed)
+	}
+	e.Warnings = lines.ShortAll(e.Warnings)
+	e.Signature = r.signature(e, seen)
 	return e, nil
 }
 
-// GapsEffort returns upper bounds of the model rows that Gaps asks for a text,
-// and of what they cost, as a number of tokens. It does not run the model. Its
-// errors are *tokenize.InputError.
-func (f *Filler) GapsEffort(r GapsRequest) (rows int, tokens float64, err error) {
+// GapsCost returns upper bounds of what Gaps needs for a text. It does not run the model.
+// Its errors are *tokenize.InputError.
+func (f *Filler) GapsCost(r GapsRequest) (Cost, error) {
 	encoding, err := f.Plain(r.Text)
 	if err != nil {
-		return 0, 0, err
+		return Cost{}, err
 	}
 	// A gap needs a row, and one more for each of its tokens. The question of
 	// the first token is as large as any.
-	rows = 2 * len(encoding.IDs)
+	rows := 2 * len(encoding.IDs)
 	q, _ := f.newQuestion(encoding.IDs, encoding.Offsets, []int{1}, nil)
-	return rows, float64(rows * q.size()), nil
+	cost := Cost{Rows: rows, Tokens: float64(rows * q.size()), Bytes: bytesOfGap}
+	if r.Apart == 0 || r.Options == 0 {
+		return cost, nil
+	}
+	starts := tokenize.Sentences(r.Text)
+	for i, end := range starts[1:] {
+		one, err := f.ScoreCost(ScoreRequest{Text: r.Text[starts[i]:end]})
+		if err != nil {
+			continue // it holds no word
+		}
+		// Each of its tokens may be a key, with this many sentences.
+		sentences := (one.Rows + 2) * (1 + toChoose*(r.Options-1))
+		cost.Rows += sentences * (one.Rows + 2)
+		cost.Tokens += float64(sentences) * (one.Tokens + 2*float64(q.size()))
+		cost.Bytes = max(cost.Bytes, bytesOfGap+one.Bytes)
+	}
+	return cost, nil
 }
+
+// bytesOfGap is the memory for a gap: two rows over the vocabulary, and what the
+// model needs for a window.
+const bytesOfGap = 8 << 20
 
 // check returns an *OptionError for a wrong setting.
 func (r *GapsRequest) check() error {
 	if r.Words != nil && len(r.Words) == 0 {
 		return wrong("words", "the list is empty")
 	}
-	return optionError(GapsOptions.Check(*r))
+	for _, p := range r.Protect {
+		_, err := tokenize.Find("", p)
+		if err != nil {
+			return wrong("protect", "%v", err)
+		}
+	}
+	return checkValues(declaredGaps, *r)
 }
 
 // unused returns warnings about what chooses no gap.
@@ -203,9 +268,12 @@ func (r *GapsRequest) unused(text string, keys [][2]int) []string {
 	if text == r.Text && strings.Contains(text, "[") {
 		warnings = append(warnings, "brackets are text here, as every, pos or words choose the gaps")
 	}
+	found := map[string]bool{}
+	for _, key := range keys {
+		found[tokenize.Folded(text[key[0]:key[1]])] = true
+	}
 	for _, word := range r.Words {
-		found := func(key [2]int) bool { return strings.EqualFold(text[key[0]:key[1]], word) }
-		if !slices.ContainsFunc(keys, found) {
+		if !found[tokenize.Folded(word)] {
 			warnings = append(warnings, fmt.Sprintf("the text has no word %q that may be a gap", word))
 		}
 	}
@@ -214,71 +282,246 @@ func (r *GapsRequest) unused(text string, keys [][2]int) []string {
 
 func (r *GapsRequest) letter() byte { return letterOf(r.Part) }
 
-func (r *GapsRequest) signature(m Model, seen int) string {
+func (r *GapsRequest) signature(e *Exercise, seen int) string {
 	var s signature
 	s.add("method", "gaps")
 	if r.Options > 0 {
 		s.add("options", fmt.Sprint(r.Options))
 		s.add("below", fmt.Sprint(r.Below))
+	}
+	if r.Options > 0 && r.Apart > 0 {
+		s.add("apart", fmt.Sprint(r.Apart))
+	}
+	if r.Options > 0 || slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.Options != nil }) {
 		s.add("seed", fmt.Sprint(r.Seed))
 	}
 	s.seen(seen)
-	s.model(m)
+	s.model(e.Model)
 	return s.String()
 }
 
 // chooses reports whether rules choose the gaps, and not brackets.
 func (r *GapsRequest) chooses() bool { return r.Every > 0 || r.Part != "" || r.Words != nil }
 
-// keys returns the text without brackets, and the byte ranges of the words that
-// may be gaps.
-func (r *GapsRequest) keys() (text string, keys [][2]int, err error) {
-	if !r.chooses() {
-		return bracketed(r.Text)
+// keys returns the byte ranges of the words that may be gaps, by the encoding of the
+// text.
+func (r *GapsRequest) keys(f *Filler, e *tokenize.Encoding) (keys [][2]int) {
+	listed := map[string]bool{}
+	for _, word := range r.Words {
+		listed[tokenize.Folded(word)] = true
 	}
-	for _, part := range tokenize.Maskable(r.Text) {
+	var protected [][2]int
+	for _, p := range r.Protect {
+		found, _ := tokenize.Find(r.Text, p) // check has returned the error
+		protected = append(protected, found...)
+	}
+	parts := f.maskable(r.Text, e, protected)
+	name := func(string) bool { return false }
+	if !r.Names {
+		name = namesIn(r.Text, parts)
+	}
+	for _, part := range parts {
 		word := r.Text[part.Start:part.End]
-		first, _ := utf8.DecodeRuneInString(word)
-		listed := func(other string) bool { return strings.EqualFold(word, other) }
-		if r.Words != nil && !slices.ContainsFunc(r.Words, listed) {
+		if r.Words != nil && !listed[tokenize.Folded(word)] || name(word) && !slices.Contains(r.Words, word) {
 			continue
 		}
 		if r.Part != "" && strings.IndexByte(speech()[strings.ToLower(word)], r.letter()) < 0 {
 			continue
 		}
-		if r.Part != "" && unicode.IsUpper(first) && !tokenize.StartsSentence(r.Text[:part.Start]) {
-			continue // a name
-		}
 		keys = append(keys, [2]int{part.Start, part.End})
 	}
-	return r.Text, keys, nil
+	return keys
 }
 
-// bracketed returns a text without its brackets, and where their contents stand.
-func bracketed(typed string) (text string, keys [][2]int, err error) {
+// namesIn returns a function that reports whether a word of a text is a name, see
+// [GapsRequest.Names]. I is no name, no function word is one because it begins a
+// sentence, and in a text all in capitals nothing is.
+func namesIn(text string, words []tokenize.Part) func(word string) bool {
+	within, small := map[string]bool{}, map[string]bool{}
+	for _, p := range words {
+		word := text[p.Start:p.End]
+		folded := tokenize.Folded(word)
+		if word == strings.ToLower(word) {
+			small[folded] = true
+		} else if !tokenize.StartsSentence(text[:p.Start]) {
+			within[folded] = true
+		}
+	}
+	loud := text == strings.ToUpper(text)
+	return func(word string) bool {
+		if loud || word == strings.ToLower(word) || word == "I" || strings.HasPrefix(word, "I'") ||
+			strings.HasPrefix(word, "I’") {
+			return false
+		}
+		folded := tokenize.Folded(word)
+		return within[folded] || !small[folded] && !tokenize.StopWord(word)
+	}
+}
+
+// bracketed returns a text without its brackets, where their keys stand, and what is
+// written for each gap. A backslash makes a bracket text.
+func bracketed(typed string) (text string, keys [][2]int, written []Gap, err error) {
 	var b strings.Builder
-	for rest := typed; ; {
-		before, after, found := strings.Cut(rest, "[")
-		b.WriteString(before)
-		if !found {
-			break
+	from := 0
+	for _, at := range brackets.FindAllStringSubmatchIndex(typed, -1) {
+		b.WriteString(typed[from:at[0]])
+		from = at[1]
+		found := typed[at[0]:at[1]]
+		if found[0] == '\\' {
+			b.WriteByte(found[1])
+			continue
 		}
-		key, behind, closed := strings.Cut(after, "]")
-		if !closed || strings.TrimSpace(key) == "" || strings.Contains(key, "[") {
-			return "", nil, &OptionError{Option: "text", Misfit: true,
-				Reason: "a bracket holds no word, or is not closed: write the [gate] was open"}
+		var inside string
+		var answers []string
+		if at[2] >= 0 {
+			answers = betweenBars.FindAllString(typed[at[2]:at[3]], -1)
+			inside = unescaped.Replace(answers[0])
 		}
-		word := strings.TrimSpace(key)
-		b.WriteString(key[:strings.Index(key, word)])
-		keys = append(keys, [2]int{b.Len(), b.Len() + len(word)})
-		b.WriteString(key[strings.Index(key, word):])
-		rest = behind
+		key := strings.TrimSpace(inside)
+		if key == "" || key == "…" || len(key) > 1 && strings.Trim(key, ".") == "" {
+			return "", nil, nil, misfit("text", "a bracket holds no word, or is not closed, at character %d: "+
+				`write the [gate] was open, or \[ for a bracket that is text`, utf8.RuneCountInString(typed[:at[0]])+1)
+		}
+		gap := Gap{Key: key}
+		if len(answers) > 1 {
+			inside = key
+			err = gap.write(answers[1:])
+		}
+		if err == nil && len(answers) > 1 && strings.HasPrefix(key, "=") {
+			err = fmt.Errorf("its first answer is the right one without =: write [%s|...]", key[1:])
+		}
+		if err != nil {
+			return "", nil, nil, misfit("text", "gap %d (%s): %v", len(keys)+1, key, err)
+		}
+		start := b.Len() + strings.Index(inside, key)
+		keys = append(keys, [2]int{start, start + len(key)})
+		written = append(written, gap)
+		b.WriteString(inside)
 	}
+	b.WriteString(typed[from:])
 	if keys == nil {
-		return "", nil, &OptionError{Option: "text", Misfit: true, Reason: "which words become gaps? Put them in " +
-			"brackets, as in the [gate] was open, or choose them by every, pos or words"}
+		return "", nil, nil, misfit("text", "which words become gaps? Put them in brackets, as in the [gate] was "+
+			"open, or choose them by every, pos or words")
 	}
-	return b.String(), keys, nil
+	return b.String(), keys, written, nil
+}
+
+// write takes the answers that a bracket has behind the key, each with the | before it.
+func (g *Gap) write(answers []string) error {
+	wrong := false
+	options := []string{g.Key}
+	for _, a := range answers {
+		a, right := strings.CutPrefix(strings.TrimSpace(a[1:]), "=")
+		a = strings.TrimSpace(unescaped.Replace(a))
+		if right {
+			g.Right = append(g.Right, a)
+		}
+		wrong = wrong || !right
+		options = append(options, a)
+	}
+	if wrong {
+		g.Options = options
+	}
+	return g.check()
+}
+
+// brackets finds a bracket that is text, one with its content, and one that is not closed.
+// betweenBars finds the parts of a content, with the | before each but the first.
+var (
+	brackets    = regexp.MustCompile(`\\[\[\]]|\[((?:\\.|[^\[\]\\])*)\]|\[`)
+	betweenBars = regexp.MustCompile(`(?:^|\|)(?:\\\||[^|])*`)
+)
+
+var unescaped = strings.NewReplacer(`\[`, "[", `\]`, "]", `\|`, "|", `\=`, "=")
+
+// Check returns an error for the first gap, by its number and key, that the text or
+// itself contradicts, as in an exercise that somebody has edited.
+func (e *Exercise) Check() error {
+	if e.Format != exerciseFormat {
+		return fmt.Errorf(`it has not "format": %d, as a sheet has that infill gaps writes in JSON`, exerciseFormat)
+	}
+	err := tokenize.CheckText(e.Text)
+	if err != nil {
+		return err
+	}
+	if len(e.Gaps) == 0 {
+		return errors.New("it has no gap")
+	}
+	text := []rune(e.Text)
+	free := 0 // where the next gap may begin
+	for i, g := range e.Gaps {
+		from, to := g.Span[0], g.Span[1]
+		err := g.check()
+		switch {
+		case g.Key == "":
+			return fmt.Errorf("gap %d has no key", i+1)
+		case err != nil:
+		case from < free || from >= to || to > len(text):
+			err = fmt.Errorf("its span, %d to %d, is not within the text behind the gaps before it, %d to %d: write "+
+				"gaps in the order of the text, each with the number of its first character, from 0, and of the "+
+				"one behind it", from, to, free, len(text))
+		case string(text[from:to]) != g.Key:
+			err = fmt.Errorf("its span, %d to %d, holds %q: the key is what the text has there%s", from, to,
+				string(text[from:to]), stands(e.Text, g.Key))
+		case g.Probability < 0 || g.Probability > 1 || g.Bits < 0:
+			err = errors.New("its probability is not from 0 to 1, or its bits are below 0")
+		}
+		if err != nil {
+			return fmt.Errorf("gap %d (%s): %w", i+1, g.Key, err)
+		}
+		free = to
+	}
+	return nil
+}
+
+// stands says where a text has a word, if it has it once.
+func stands(text, word string) string {
+	before, behind, found := strings.Cut(text, word)
+	if !found || strings.Contains(behind, word) {
+		return ""
+	}
+	from := utf8.RuneCountInString(before)
+	return fmt.Sprintf(", and it has %q at %d to %d", word, from, from+utf8.RuneCountInString(word))
+}
+
+// check returns an error for answers that contradict each other.
+func (g *Gap) check() error {
+	right := append([]string{g.Key}, g.Right...)
+	most := max(len(right), len(g.Options))
+	if most > mostOptions { // before answers are compared with each other
+		return fmt.Errorf("it has %d options, and at most %d are taken", most, mostOptions)
+	}
+	for _, list := range [][]string{right, g.Options} {
+		for i, a := range list {
+			switch {
+			case strings.TrimSpace(a) == "":
+				return errors.New("an answer is empty: write a word, or take it out")
+			case a != g.Key && a != strings.TrimSpace(a):
+				return fmt.Errorf("the answer %q begins or ends with a space", a)
+			case a != g.Key && strings.ContainsFunc(a, unicode.IsControl):
+				return fmt.Errorf("the answer %q has a line break, a tab or another control character", a)
+			case !slices.Contains(list[:i], a):
+			case slices.Contains(g.Right, a):
+				return fmt.Errorf("the answer %q is given twice, also as right: take one out", a)
+			default:
+				return fmt.Errorf("the answer %q is given twice: take one out", a)
+			}
+		}
+	}
+	if g.Options == nil {
+		return nil
+	}
+	for _, a := range right {
+		if !slices.Contains(g.Options, a) {
+			return fmt.Errorf("the right answer %q is not among its options: add it, or take the options out for a "+
+				"line to write on", a)
+		}
+	}
+	if len(g.Options) == len(right) {
+		return errors.New("none of its options is wrong: add one that is, or take the options out for a line to " +
+			"write on")
+	}
+	return nil
 }
 
 // gapMaker makes the gaps of a text.
@@ -287,17 +530,23 @@ type gapMaker struct {
 	asker   *asker
 	request GapsRequest
 	text    string
-	common  []float32 // log P of each token where nothing else is, [vocabulary]; nil before it is needed
+	offsets [][2]int // of the text's tokens
+	// sentences are where those of the text begin, and its end; nil if Apart is 0.
+	sentences []int
+	common    []float32 // log P of each token where nothing else is, [vocabulary]; nil before it is needed
 }
 
 // place prepares the gap of a key without the model. The error is a
 // *tokenize.InputError if the model has no tokens for the key.
 func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
-	r := Request{Template: tokenize.BeforeBlank(g.text[:key[0]]) + "[MASK]" + g.text[key[1]:], Method: Search{}}
-	if !strings.ContainsFunc(g.text[key[0]:key[1]], unicode.IsLetter) { // a number, or a sign
-		r.Fit.Fill = FillAny
+	from, to := g.around(key)
+	r := Request{Template: tokenize.BeforeBlank(g.text[from:key[0]]) + "[MASK]" + g.text[key[1]:to], Method: Search{},
+		Originals: []string{g.text[key[0]:key[1]]}}
+	number := !strings.ContainsFunc(g.text[key[0]:key[1]], unicode.IsLetter) // or a sign
+	if number || g.ends(key) {
+		r.Fit.Fill = FillAny // which reads what follows as a word of its own
 	}
-	plan, err := g.filler.Plan(r)
+	plan, err := g.filler.Plan(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -312,6 +561,34 @@ func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
 	}
 	p.held.question, err = plan.question(len(p.held.tokens))
 	return p, err
+}
+
+// ends reports whether a letter stands behind a key that goes on with no word of it,
+// as in 日本the.
+func (g *gapMaker) ends(key [2]int) bool {
+	next, size := utf8.DecodeRuneInString(g.text[key[1]:])
+	parts := tokenize.Parts(g.text[key[0] : key[1]+size])
+	return (unicode.IsLetter(next) || unicode.IsDigit(next)) && parts[len(parts)-1].Start == key[1]-key[0]
+}
+
+// around returns the range of bytes around a key with all that the model can see
+// from the gap, so that a text takes time in proportion to its length.
+func (g *gapMaker) around(key [2]int) (from, to int) {
+	tokens := g.offsets[1 : len(g.offsets)-1]
+	reach := 2 * g.filler.maxPositions // what a cut changes is out of sight
+	first := sort.Search(len(tokens), func(i int) bool { return tokens[i][1] > key[0] })
+	before := max(0, first-reach)
+	if before > 0 {
+		from = tokens[before][0]
+	}
+	for from > 0 && g.text[from-1] == '\\' { // it belongs to what stands behind it
+		from--
+	}
+	last := sort.Search(len(tokens), func(i int) bool { return tokens[i][0] >= key[1] })
+	if last+reach >= len(tokens) {
+		return from, len(g.text)
+	}
+	return from, tokens[last+reach][0]
 }
 
 // look asks the model what it expects in a gap, once.
@@ -339,37 +616,89 @@ func (g *gapMaker) look(ctx context.Context, p *gapPlace) error {
 	return nil
 }
 
-// gap makes the gap of a key. warning says which wrong answers are missing.
+// gap makes the gap of a key. warning says which wrong answers are missing, or that one
+// of those written by hand suits.
 func (g *gapMaker) gap(ctx context.Context, p *gapPlace) (gap *Gap, warning string, err error) {
 	err = g.look(ctx, p)
 	if err != nil {
 		return nil, "", err
 	}
-	gap = &Gap{Span: p.span, Key: p.key, Probability: math.Exp(p.keyLogP), Bits: max(0, -p.keyLogP/math.Ln2),
-		Rivals: p.rivals()}
-	if g.request.Options == 0 {
-		return gap, "", nil
-	}
-	common, err := g.frequency(ctx, p)
-	if err != nil {
-		return nil, "", err
+	gap = &Gap{Key: p.key, Right: p.written.Right, Probability: math.Exp(p.keyLogP),
+		Bits: max(0, -p.keyLogP/math.Ln2), Rivals: p.rivals()}
+	right := append([]string{p.key}, gap.Right...)
+	options := slices.Clone(p.written.Options)
+	if options == nil {
+		options = right
 	}
 	random := g.random(p.span)
-	wanted := g.request.Options - 1
-	wrong := g.wrong(p, common, toChoose*wanted)
-	random.Shuffle(len(wrong), func(i, j int) { wrong[i], wrong[j] = wrong[j], wrong[i] })
-	switch {
-	case len(wrong) == 0:
-		return gap, "no wrong answers: no other word is like the key and so unlikely here", nil
-	case len(wrong) < wanted:
-		warning = fmt.Sprintf("%d of %d wrong answers are there: no further word is like the key and so unlikely here",
-			len(wrong), wanted)
+	wanted := g.request.Options - len(options)
+	if wanted > 0 {
+		common, err := g.frequency(ctx, p)
+		if err != nil {
+			return nil, "", err
+		}
+		wrong := g.wrong(p, common, options, toChoose*wanted)
+		random.Shuffle(len(wrong), func(i, j int) { wrong[i], wrong[j] = wrong[j], wrong[i] })
+		wrong, err = g.apart(ctx, p, wrong, wanted)
+		if err != nil {
+			return nil, "", err
+		}
+		options = append(options, wrong...)
 	}
-	gap.Options = append([]string{p.key}, wrong[:min(len(wrong), wanted)]...)
+	wanted = g.request.Options - len(right)
+	switch got := len(options) - len(right); {
+	case g.request.Options == 0 && got == 0:
+		return gap, "", nil
+	case wanted <= 0 && got == 0:
+		return gap, "no wrong answers: its right answers are as many as the options that are wanted", nil
+	case got == 0:
+		return gap, "no wrong answers: no other word is like the key and so unlikely here", nil
+	case got < wanted:
+		warning = fmt.Sprintf("%d of %d wrong answers are there: no further word is like the key and so unlikely here",
+			got, wanted)
+	}
+	for _, rival := range gap.Rivals {
+		if warning == "" && slices.Contains(options, rival) {
+			warning = fmt.Sprintf("its wrong answer %q is nearly as likely as the key", rival)
+		}
+	}
+	gap.Options = options
 	random.Shuffle(len(gap.Options), func(i, j int) {
 		gap.Options[i], gap.Options[j] = gap.Options[j], gap.Options[i]
 	})
 	return gap, warning, nil
+}
+
+// apart returns the first words, most at most, with which the sentence of a gap is as much
+// less likely than with the key as the request asks for.
+func (g *gapMaker) apart(ctx context.Context, p *gapPlace, words []string, most int) (far []string, err error) {
+	if g.request.Apart == 0 {
+		return words[:min(len(words), most)], nil
+	}
+	key, err := g.sentence(ctx, p, p.key)
+	for _, word := range words {
+		if err != nil || len(far) == most {
+			break
+		}
+		var own float64
+		own, err = g.sentence(ctx, p, word)
+		if key-own >= g.request.Apart*math.Ln2 {
+			far = append(far, word)
+		}
+	}
+	return far, err
+}
+
+// sentence returns the log-likelihood, by Score, of the sentence of a gap with a word in it.
+func (g *gapMaker) sentence(ctx context.Context, p *gapPlace, word string) (float64, error) {
+	first := sort.SearchInts(g.sentences, p.span[0]+1) - 1
+	last := sort.SearchInts(g.sentences, p.span[1])
+	s, err := g.filler.Score(ctx, ScoreRequest{Text: g.text[g.sentences[first]:p.span[0]] + word +
+		g.text[p.span[1]:g.sentences[last]]})
+	if err != nil {
+		return 0, err
+	}
+	return s.LogLikelihood, nil
 }
 
 func (g *gapMaker) random(key [2]int) *rand.Rand {
@@ -405,26 +734,46 @@ var closed = [][]string{
 		"against without within among across behind beyond near above below beside along around toward towards upon"),
 }
 
-// wrong returns words that may be wrong answers, most at most, the likeliest in
+// wrong returns words that may be wrong answers beside others, most at most, the likeliest in
 // the gap first: they have the form that the sentence asks for, such as the past of an
 // irregular verb. Those for a word of a closed list are of that list.
-func (g *gapMaker) wrong(place *gapPlace, common float64, most int) (words []string) {
+func (g *gapMaker) wrong(place *gapPlace, common float64, beside []string, most int) (words []string) {
 	fits := g.like(place, common)
+	follows := follower(g.text[:place.span[0]])
 	limit := min(math.Log(g.request.Below), place.keyLogP-math.Log(farBelow))
+	name := tokenize.Name(place.key)
+	seen := map[string]bool{} // a cased model has gate and Gate
+	for _, answer := range beside {
+		seen[tokenize.Folded(answer)] = true
+	}
 	for _, token := range samplers.Likeliest(place.tokens, place.logp, len(place.tokens)) {
-		if float64(place.logp[token]) >= limit || !fits(token) {
+		word := g.filler.vocabulary.lower()[token]
+		folded := tokenize.Folded(word)
+		likelier := seen[folded]
+		seen[folded] = true
+		if likelier || float64(place.logp[token]) >= limit || !fits(token) ||
+			!follows(word) || tokenize.Name(word) != name {
 			continue
 		}
-		word := place.word(token)
-		if strings.EqualFold(word, place.key) || capital(word) != capital(place.key) { // also a name
-			continue
-		}
-		words = append(words, word)
+		words = append(words, tokenize.Like(word, place.key))
 		if len(words) == most {
 			break
 		}
 	}
 	return words
+}
+
+// follower returns a function that reports whether a word may follow the article a
+// or an, if text ends with one: another would give the answer away. It goes by the
+// first letter, as few words (hour, union) need another article.
+func follower(text string) func(word string) bool {
+	near := strings.TrimRight(text[max(0, len(text)-32):], " \t\n")
+	other := func(r rune) bool { return !unicode.IsLetter(r) }
+	article := strings.ToLower(near[strings.LastIndexFunc(near, other)+1:])
+	if article != "a" && article != "an" {
+		return func(string) bool { return true }
+	}
+	return func(word string) bool { return strings.ContainsRune("aeiou", rune(word[0])) == (article == "an") }
 }
 
 // like returns a function that reports whether a token is a word like the key: of its
@@ -469,11 +818,6 @@ func ending(word string) string {
 	return ""
 }
 
-func capital(word string) bool {
-	first, _ := utf8.DecodeRuneInString(word)
-	return unicode.IsUpper(first)
-}
-
 func onlyLetters(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
@@ -483,6 +827,7 @@ type gapPlace struct {
 	layout  *layout // with one slot
 	span    [2]int  // byte range of the key in the text
 	key     string
+	written Gap       // what its bracket has
 	held    held      // the key's tokens, and the question with as many slots
 	tokens  []int     // that may stand there, ascending; this and the rest are known after look
 	logp    []float32 // of each token, [vocabulary]
@@ -492,12 +837,15 @@ type gapPlace struct {
 // word returns a token as it would stand in the gap, with its capitals.
 func (p *gapPlace) word(token int) string { return p.layout.with(0, token).Fills[0] }
 
-// rivals returns the words that have more than half of the key's probability.
+// rivals returns the words, other than right answers, that have more than half of
+// the key's probability.
 func (p *gapPlace) rivals() []string {
 	words := []string{}
-	for _, token := range samplers.Likeliest(p.tokens, p.logp, mostRivals+1) {
+	for _, token := range samplers.Likeliest(p.tokens, p.logp, mostRivals+1+len(p.written.Right)) {
 		word := p.word(token)
-		if float64(p.logp[token]) > p.keyLogP-math.Ln2 && !strings.EqualFold(word, p.key) && len(words) < mostRivals {
+		right := slices.ContainsFunc(append(p.written.Right, p.key),
+			func(answer string) bool { return strings.EqualFold(word, answer) })
+		if float64(p.logp[token]) > p.keyLogP-math.Ln2 && !right && len(words) < mostRivals {
 			words = append(words, word)
 		}
 	}
@@ -564,8 +912,5 @@ func (b Bits) Check() error {
 	}
 	return nil
 }
-
-// Schema implements option.Syntax.
-func (Bits) Schema() option.Schema { return option.Schema{Kind: "string"} }
 
 func (b Bits) holds(bits float64) bool { return b == (Bits{}) || bits >= b.Low && bits <= b.High }

@@ -8,10 +8,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"infill/internal/lmtest"
 	"infill/lm"
-	"infill/lm/lmtest"
 	"infill/tokenize"
 )
 
@@ -30,11 +31,15 @@ type gapModel struct {
 	*lmtest.Model
 	in    map[string]map[string]float32
 	alone map[string]float32
+	rows  atomic.Int64 // that were asked for
 }
 
 func newGapModel() *gapModel { return &gapModel{Model: lmtest.New(len(gapWords()), 40)} }
 
+func (m *gapModel) For(*lm.Caller) lm.Asker { return m }
+
 func (m *gapModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]float32, error) {
+	m.rows.Add(int64(len(rows)))
 	found := make([][][]float32, len(rows))
 	for i, row := range rows {
 		position := row.Positions[0]
@@ -79,12 +84,24 @@ func keysOf(t *testing.T, e *Exercise) []string {
 	t.Helper()
 	keys := []string{}
 	for _, gap := range e.Gaps {
-		if e.Text[gap.Span[0]:gap.Span[1]] != gap.Key {
+		if string([]rune(e.Text)[gap.Span[0]:gap.Span[1]]) != gap.Key {
 			t.Errorf("%q: the gap of %q is at %v", e.Text, gap.Key, gap.Span)
 		}
 		keys = append(keys, gap.Key)
 	}
 	return keys
+}
+
+// TestGapArticle: behind a or an, wrong answers are words that may stand there.
+func TestGapArticle(t *testing.T) {
+	for text, want := range map[string]string{
+		"a ": "door", "An": "apple", "he has an\n": "apple", "ran ": "apple door", "": "apple door", "ä a": "door",
+	} {
+		fits := slices.DeleteFunc([]string{"apple", "door"}, func(word string) bool { return !follower(text)(word) })
+		if got := strings.Join(fits, " "); got != want {
+			t.Errorf("behind %q: %s, want %s", text, got, want)
+		}
+	}
 }
 
 // TestGapWrongAnswers: each word is near one limit of what a wrong answer is, on
@@ -121,6 +138,88 @@ func TestGapWrongAnswers(t *testing.T) {
 		if e.Gaps[0].Probability != math.Exp(-1) {
 			t.Errorf("the key has %v", e.Gaps[0].Probability)
 		}
+	}
+}
+
+// TestGapApart: a wrong answer costs the sentence so many bits, those of the gap and those
+// of the words around it.
+func TestGapApart(t *testing.T) {
+	m := newGapModel()
+	m.in = map[string]map[string]float32{"garden": {"was": -9}, "cat": {"was": -5}, "": {"gate": -1, "wall": -8,
+		"cat": -8, "garden": -8, "the": -2, "was": -2, "open": -2, ".": -2}}
+	for _, word := range strings.Fields("door hall lamp tree table house home room word farm dog run anna") {
+		m.in[""][word] = -2 // too likely
+	}
+	for _, test := range []struct {
+		apart float64
+		want  string
+	}{
+		// log2 e is 1.4427: the wall costs 7 nats, the cat 10 and the garden 14.
+		{0, "cat,garden,gate,wall"}, {10, "cat,garden,gate,wall"}, {10.2, "cat,garden,gate"}, {14.4, "cat,garden,gate"},
+		{14.5, "garden,gate"}, {20.1, "garden,gate"}, {20.3, ""},
+	} {
+		// No other sentence counts.
+		r := GapsRequest{Text: "Wall wall wall. The [gate] was open. Wall", Options: 4, Apart: test.apart}
+		m.rows.Store(0)
+		e := m.gaps(t, r)
+		got := strings.Join(slices.Sorted(slices.Values(e.Gaps[0].Options)), ",")
+		if got != test.want || (len(e.Warnings) > 0) != (test.apart > 10) {
+			t.Errorf("apart by %v bits: %s, want %s; warnings %q", test.apart, got, test.want, e.Warnings)
+		}
+		if strings.Contains(e.Signature, "|apart:") != (test.apart > 0) {
+			t.Errorf("the signature is %s", e.Signature)
+		}
+		tokenizer, _ := lmtest.Tokenizer(gapWords())
+		cost, err := New(m, tokenizer).GapsCost(r)
+		if err != nil || int64(cost.Rows) < m.rows.Load() || m.rows.Load() < 2 {
+			t.Errorf("%d rows were asked for, and the cost says %d, %v", m.rows.Load(), cost.Rows, err)
+		}
+	}
+}
+
+// TestGapWritten: answers in brackets all stay, with any seed, and wrong answers of the
+// model fill up the number. Right ones are no rivals.
+func TestGapWritten(t *testing.T) {
+	m := newGapModel()
+	m.in = map[string]map[string]float32{"": {"gate": -1, "door": -1.2, "wall": -8, "garden": -9, "cat": -10}}
+	for _, word := range strings.Fields("hall lamp tree table house home room word farm dog run anna") {
+		m.in[""][word] = -2 // too likely
+	}
+	for typed, want := range map[string]struct {
+		options        int
+		right, answers string // sorted
+		rivals         string
+		warnings       int
+	}{
+		`[gate|ox|Big tree]`:    {0, "", "Big tree,gate,ox", "door", 0},
+		`[ gate | =door | ox ]`: {0, "door", "door,gate,ox", "", 0},
+		`[gate|=door]`:          {0, "door", "", "", 0},
+		`[gate|a \| b|\=c|\]]`:  {0, "", "=c,],a | b,gate", "door", 0},
+		`[gate|ox|a|b|c]`:       {3, "", "a,b,c,gate,ox", "door", 0},
+		`[gate|wall|=door]`:     {5, "door", "cat,door,garden,gate,wall", "", 0},
+		`[gate|Wall]`:           {4, "", "Wall,cat,garden,gate", "door", 0}, // wall would be Wall again
+		`[gate|ox]`:             {6, "", "cat,garden,gate,ox,wall", "door", 1},
+		`[gate|=Door]|`:         {2, "Door", "", "", 1},
+	} {
+		for seed := range 5 {
+			r := GapsRequest{Text: "the " + typed + " was open .", Options: want.options, Seed: uint64(seed)}
+			e := m.gaps(t, r)
+			keysOf(t, e)
+			gap := e.Gaps[0]
+			got := strings.Join(slices.Sorted(slices.Values(gap.Options)), ",")
+			if got != want.answers || strings.Join(gap.Right, ",") != want.right ||
+				strings.ToLower(strings.Join(gap.Rivals, ",")) != want.rivals || len(e.Warnings) != want.warnings {
+				t.Errorf("%s, %d options: %+v, warnings %q", typed, want.options, gap, e.Warnings)
+			}
+			err := e.Check()
+			if err != nil {
+				t.Errorf("%s: %v", typed, err)
+			}
+		}
+	}
+	e := m.gaps(t, GapsRequest{Text: `the [ gate |ox] \| was [open] .`})
+	if e.Text != `the gate \| was open .` {
+		t.Errorf("the text is %q", e.Text)
 	}
 }
 
@@ -202,7 +301,7 @@ func TestGapKeys(t *testing.T) {
 		{GapsRequest{Text: "the gate , the wall .", Every: 3}, []string{"the"}, nil},
 		{GapsRequest{Text: "the gate was in the wall .", Part: "noun"}, []string{"gate", "wall"}, nil},
 		{GapsRequest{Text: "the gate was in the wall , the hall .", Part: "noun", Every: 2}, []string{"wall"}, nil},
-		{GapsRequest{Text: "The dog saw Anna. Trees.", Part: "noun"}, []string{"dog", "Trees"}, nil},
+		{GapsRequest{Text: "The dog saw Anna. Trees, trees.", Part: "noun"}, []string{"dog", "Trees", "trees"}, nil},
 		{GapsRequest{Text: "The gate, the wall.", Words: []string{"GATE", "the", "lamp"}},
 			[]string{"The", "gate", "the"},
 			[]string{`the text has no word "lamp" that may be a gap`}},
@@ -291,6 +390,16 @@ func TestGapRequests(t *testing.T) {
 		{"text", GapsRequest{Text: "the [] gate"}},
 		{"text", GapsRequest{Text: "the [ ] gate"}},
 		{"text", GapsRequest{Text: "the [[gate] ]"}},
+		{"text", GapsRequest{Text: "the [|gate]"}},
+		{"text", GapsRequest{Text: "the [gate|]"}},
+		{"text", GapsRequest{Text: "the [gate||door]"}},
+		{"text", GapsRequest{Text: "the [gate|=]"}},
+		{"text", GapsRequest{Text: "the [gate|door| door]"}},
+		{"text", GapsRequest{Text: "the [gate|gate]"}},
+		{"text", GapsRequest{Text: "the [gate|=door|door]"}},
+		{"text", GapsRequest{Text: "the [gate|=door|=door]"}},
+		{"text", GapsRequest{Text: "the [gate|do\tor]"}},
+		{"text", GapsRequest{Text: "the [gate" + strings.Repeat("|a", 26) + "]"}},
 	} {
 		tokenizer, err := lmtest.Tokenizer(gapWords())
 		if err != nil {
@@ -347,6 +456,11 @@ func TestGapSignature(t *testing.T) {
 	}
 	if !strings.HasPrefix(plain, "method:gaps|model:") {
 		t.Error(plain)
+	}
+	// The seed orders answers in brackets, too.
+	written := m.gaps(t, GapsRequest{Text: "the [gate|ox] .", Seed: 7}).Signature
+	if !strings.HasPrefix(written, "method:gaps|seed:7|model:") {
+		t.Error(written)
 	}
 	signed := of(2, 0, 7)
 	want := fmt.Sprintf("method:gaps|options:2|below:%v|seed:7|model:", 1)

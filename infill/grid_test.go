@@ -3,9 +3,9 @@ package infill_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
-	"infill/infill"
 	"infill/lm"
 	"infill/models"
 	"infill/samplers"
@@ -54,7 +54,8 @@ func newGrid(t *testing.T) grid {
 	}
 	support := make([][]int, len(template.Slots))
 	for j := range support {
-		support[j] = infill.MostProbable(tokenizer.Fillable(), rows[0][j], gridSide)
+		support[j] = samplers.Likeliest(tokenizer.Fillable(), rows[0][j], gridSide)
+		slices.Sort(support[j])
 	}
 	made, err := m.NewTarget(template.IDs, template.Slots,
 		lm.TargetOptions{Gradient: lm.Local, Support: support})
@@ -109,19 +110,18 @@ func TestExactSamplersReachTheGrid(t *testing.T) {
 		t.Skip("some ten thousand steps")
 	}
 	g, ctx := newGrid(t), context.Background()
-	for _, name := range samplers.Names() {
-		if _, err := samplers.New(name, g.target); err != nil {
-			continue
-		}
-		if !samplers.Describe(name).Exact {
+	for _, s := range samplers.All() {
+		name := s.Describe().Name
+		_, err := s.Kernel(g.target, nil)
+		if err != nil || !s.Describe().Exact {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			kernel, err := samplers.New(name, g.target)
+			kernel, err := s.Kernel(g.target, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			const chains, warmUp, steps = 50, 200, 2000
+			const chains, warmUp, steps = 50, 100, 1000
 			streams := samplers.Streams(1, name, chains)
 			counts, draws := make([]float64, len(g.probability)), 0.0
 			first, second := make([][]float64, chains), make([][]float64, chains)

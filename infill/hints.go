@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"infill/internal/lines"
 	"infill/tokenize"
 )
 
@@ -23,14 +24,27 @@ func (w *work) warnings(r *Result) []string {
 		warnings = append(warnings, joined(l, blank)...)
 		warnings = append(warnings, begun(l, blank)...)
 		warnings = append(warnings, small(l, blank)...)
-		warnings = append(warnings, w.rather(l, blank)...)
+		rather := w.rather(l, blank)
+		r.Excluded = r.Excluded || rather != nil
+		warnings = append(warnings, rather...)
+	}
+	texts := []string{l.template.Text, w.plan.Request.Context}
+	for _, list := range w.plan.Request.Fit.Slots {
+		texts = append(texts, list...)
+	}
+	r.Typed = w.plan.filler.typography(r.Fills, texts...)
+	if r.Typed != "" {
+		warnings = append(warnings, r.Typed)
 	}
 	s := r.Stats.Chains
 	if s != nil {
 		a := s.AcceptanceRate
 		if a != nil && *a < 0.05 {
-			warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly "+
-				"moved; leave the step size to auto, or take a smaller one", 100**a))
+			few := fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly moved", 100**a)
+			if s.StepSize != nil {
+				few += "; leave the step size to auto, or take a smaller one"
+			}
+			warnings = append(warnings, few)
 		} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps {
 			warnings = append(warnings,
 				"no slot changed after the warm-up: the fills are those that the chains had reached by then")
@@ -51,6 +65,45 @@ func fewer(r *Result, top int) []string {
 		advice = "draw more (samples, steps), or raise the temperature"
 	}
 	return []string{fmt.Sprintf("%d fills were asked for and %d found: %s", top, len(r.Fills), advice)}
+}
+
+// typographic are signs that a word processor writes, each with its key of a typewriter.
+var typographic = []string{"’", "'", "‘", "'", "“", `"`, "”", `"`, "–", "-", "…", "..."}
+
+var typewriter = strings.NewReplacer(typographic...)
+
+// typography returns a warning if texts have signs of a word processor that the model reads as other
+// tokens than those of a typewriter, and how much that matters to two fills.
+func (f *Filler) typography(fills []Fill, texts ...string) string {
+	var signs, keys []string
+	for pair := range slices.Chunk(typographic, 2) {
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, pair[0]) }) {
+			continue
+		}
+		sign, err := f.tokenizer.Encode(pair[0])
+		key, failed := f.tokenizer.Encode(pair[1])
+		if err == nil && failed == nil && !slices.Equal(sign.IDs, key.IDs) {
+			signs = append(signs, pair[0])
+			keys = append(keys, pair[1])
+		}
+	}
+	if signs == nil {
+		return ""
+	}
+	warning := fmt.Sprintf("the model reads %s as other tokens than %s: type one kind in all that you compare",
+		strings.Join(signs, " "), strings.Join(slices.Compact(keys), " "))
+	typed := map[string]Fill{} // by what a typewriter writes
+	for _, fill := range fills {
+		key := typewriter.Replace(strings.Join(fill.Values, ", "))
+		likelier, twice := typed[key]
+		if twice && fill.Probability != nil {
+			return lines.Short(fmt.Sprintf("%s; %q has %.3g times the probability of %q", warning,
+				strings.Join(likelier.Values, ", "), math.Exp(likelier.LogLikelihood-fill.LogLikelihood),
+				strings.Join(fill.Values, ", ")))
+		}
+		typed[key] = fill
+	}
+	return lines.Short(warning)
 }
 
 // unknown warns if ids hold unknown tokens. what names the text of the ids in
@@ -188,9 +241,9 @@ func (w *work) rather(l *layout, blank int) []string {
 	taken := 0.0
 	for _, token := range takes {
 		taken += math.Exp(float64(row[token]))
-	}
-	if taken >= 0.5 {
-		return nil
+		if taken >= 0.5 {
+			return nil
+		}
 	}
 	if l.rules.takes(best) && l.rules.begins(b, best) {
 		return nil // another constraint excludes the token as well

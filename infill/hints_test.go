@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
 )
 
 // TestRather: a warning names what the model would rather put into a blank, if
@@ -204,7 +204,7 @@ func TestSpellingsOfPieces(t *testing.T) {
 // TestTerse: a terse plan has the same fills, and nothing that only people read.
 func TestTerse(t *testing.T) {
 	f, _ := newFake(t)
-	plan, err := f.Plan(Request{Template: "zebra un[MASK] ."})
+	plan, err := f.Plan(t.Context(), Request{Template: "zebra un[MASK] ."})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,27 +10,29 @@ import (
 const layerList = `
 cmd/infill cmd/lab cmd/release
 cmd/infill/internal/eval cmd/infill/internal/fill cmd/infill/internal/gaps cmd/infill/internal/metrics cmd/infill/internal/models cmd/infill/internal/run cmd/infill/internal/score cmd/infill/internal/serve cmd/infill/internal/tui
+cmd/infill/internal/clitest
 cmd/infill/internal/cli
 cmd/infill/internal/terminal tui
 cmd/lab/internal/papers
-cmd/lab/internal/bits cmd/lab/internal/energies cmd/lab/internal/product
+cmd/lab/internal/bits cmd/lab/internal/energies cmd/lab/internal/fills
 cmd/lab/internal/chains cmd/lab/internal/lab/labtest
 cmd/lab/internal/lab
-infill/serve internal/eval
-infill/batch
-infill internal/eval/corpus
-lm/lmtest
-lm lm/network
-lm/internal/bert lm/internal/imported lm/internal/ort
-lm/internal/graphs lm/internal/ort/library
-internal/modelstest lm/internal/onnx
+internal/eval internal/serve
+internal/batch
+internal/ask internal/eval/corpus
+infill
+internal/lmtest
+internal/network lm
+internal/bert internal/imported internal/ort
+internal/graphs internal/ort/library
+internal/modelstest internal/onnx
 models
-models/hub models/internal/pytorch
+internal/hub internal/pytorch
 internal/safetensors
 internal/targets
 metrics samplers tokenize
 internal/journal internal/option internal/parallel
-internal/check internal/floats internal/logmath internal/object internal/picture internal/regular internal/wire
+internal/check internal/floats internal/logmath internal/rawjson internal/phrase internal/picture internal/regular internal/wire
 internal/lines
 `
 

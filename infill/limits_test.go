@@ -31,12 +31,12 @@ func TestLimits(t *testing.T) {
 			"top: 10001 are too many to prove: ask for 10000 at most"},
 	} {
 		template, o := c.asked(c.limit)
-		err := check(f, template, o)
+		err := planned(t, f, template, o)
 		if err != nil {
 			t.Errorf("%s, %d: %v", name, c.limit, err)
 		}
 		template, o = c.asked(c.limit + 1)
-		err = check(f, template, o)
+		err = planned(t, f, template, o)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %d: error %v, want %q", name, c.limit+1, err, c.want)
 		}

@@ -1,12 +1,14 @@
 package infill
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
 	"sort"
 	"strings"
 
+	"infill/internal/phrase"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -26,7 +28,7 @@ type listed struct {
 
 // list reads the words of a blank's list. It caches the last wordList of each
 // blank number, because every record of a file repeats the list.
-func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordList {
+func (v *vocabulary) list(ctx context.Context, number int, words []string, b tokenize.Blank) (*wordList, error) {
 	type key struct {
 		number  int
 		touches bool
@@ -34,10 +36,13 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 	at := key{number, b.TouchesLeft}
 	known, ok := v.lists.Load(at)
 	if ok && slices.Equal(known.(*wordList).words, words) {
-		return known.(*wordList)
+		return known.(*wordList), nil
 	}
 	l := &wordList{words: slices.Clone(words)} // the caller may change its own
 	for _, word := range words {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		ids, err := v.writable(word, b)
 		if err != nil {
 			l.left = append(l.left, fmt.Sprintf("%q: %v", word, err))
@@ -46,7 +51,7 @@ func (v *vocabulary) list(number int, words []string, b tokenize.Blank) *wordLis
 		l.fills = append(l.fills, listed{strings.TrimSpace(word), ids})
 	}
 	v.lists.Store(at, l)
-	return l
+	return l, nil
 }
 
 // writable reads a word of the list of blank b as tokens that can fill a blank.
@@ -56,7 +61,8 @@ func (v *vocabulary) writable(word string, b tokenize.Blank) ([]int, error) {
 		return nil, err
 	}
 	if len(ids) > tokenize.MaxPieces {
-		return nil, fmt.Errorf("it has %s, and a blank %d at most", Counted(len(ids), "token"), tokenize.MaxPieces)
+		return nil, fmt.Errorf("it has %s, and a blank %d at most", phrase.Counted(len(ids), "token"),
+			tokenize.MaxPieces)
 	}
 	for _, id := range ids {
 		_, fills := slices.BinarySearch(v.fillable, id)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"infill/internal/lmtest"
 	"infill/lm"
-	"infill/lm/lmtest"
 	"infill/samplers"
 )
 
@@ -19,6 +19,8 @@ type counting struct {
 	most int
 }
 
+func (m *counting) For(*lm.Caller) lm.Asker { return m }
+
 func (m *counting) LogProbabilities(_ context.Context, rows []lm.Row) ([][][]float32, error) {
 	m.most = max(m.most, len(rows))
 	return slices.Repeat([][][]float32{{m.row}}, len(rows)), nil
@@ -27,7 +29,7 @@ func (m *counting) LogProbabilities(_ context.Context, rows []lm.Row) ([][][]flo
 // However many conditionals are asked for, few are made at once: each is a
 // number for every token.
 func TestFewRowsAtOnce(t *testing.T) {
-	model := &counting{row: make([]float32, AskedBytes/4/50)}
+	model := &counting{row: make([]float32, askedBytes/4/50)}
 	l := &law{asker: &asker{model: model, vocabulary: len(model.row)}, root: [][]float32{model.row, model.row},
 		question: question{text: []int{2, 4, 4, 3}, from: 1, to: 2, slots: []int{1, 2}, mask: 4}}
 	heard := 0
@@ -89,11 +91,12 @@ func TestMemory(t *testing.T) {
 		model.Bond = 0.1 // a flat law, so that the search stores many beginnings
 		o := asked{Fill: FillAny, Seed: 1, Top: 5}
 		change(&o)
-		plan, err := f.Plan(o.request("the [MASK] sat [MASK] on [MASK] the [MASK] [MASK]"))
+		plan, err := f.Plan(t.Context(), o.request("the [MASK] sat [MASK] on [MASK] the [MASK] [MASK]"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, bytes := plan.Cost()
+		_, told := plan.Cost()
+		bytes := told.Bytes
 		before := live()
 		most, calls := 0.0, 0
 		model.Before = func(context.Context) error {

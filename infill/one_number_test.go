@@ -10,8 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"infill/internal/check"
+	"infill/internal/lmtest"
 	"infill/lm"
-	"infill/lm/lmtest"
 	"infill/tokenize"
 )
 
@@ -21,7 +22,7 @@ func bothModels(t *testing.T) map[*Filler][]string {
 	fake, _ := newFake(t)
 	return map[*Filler][]string{
 		openBuiltIn(t): strings.Fields(`the old man had never seen a mother-in-law , and he did n't know don't
-			forty-two ex-wife croissant "yes" ( she's unbelievable . crois` + "\u00ad" + `sant mid` + "\u200b" + `night`),
+			forty-two ex-wife ひらがな カタカナ 日 bob@x.org p.m. croissant "yes" ( she's unbelievable . crois` + "\u00ad" + `sant mid` + "\u200b" + `night`),
 		fake: strings.Fields("the cat dog sat on unseen unknown un-seen mat . rug"),
 	}
 }
@@ -75,7 +76,7 @@ func compareNumbers(t rapid.TB, f *Filler, score *Score, at int) {
 	}
 	numbers["gap"] = math.Log(e.Gaps[0].Probability)
 	for name, got := range numbers {
-		if !(math.Abs(got-w.LogLikelihood) <= 1e-5) {
+		if !check.SameNats(got, w.LogLikelihood, w.Tokens) {
 			t.Errorf("%q in %q has %v in the text, and %v in the %s", w.Word, score.Text, w.LogLikelihood, got, name)
 		}
 	}
@@ -89,23 +90,24 @@ func TestSurprisals(t *testing.T) {
 		word string
 		nats float64
 	}{
-		"The nurse took his mother-in-law home .": {"mother-in-law", 18.28},
-		"She is forty-two now .":                  {"forty-two", 10.99},
-		"He met his ex-wife there .":              {"ex-wife", 9.55},
-		"I don't know him .":                      {"don't", 0.33},
-		"The croissant was warm .":                {"croissant", 23.97},
-		"The crois\u00adsant was warm .":          {"crois\u00adsant", 23.97},
-		"The crois\u200bsant was warm .":          {"crois\u200bsant", 23.97},
+		"The nurse took his mother-in-law home .": {"mother-in-law", 18.28226},
+		"She is forty-two now .":                  {"forty-two", 10.98605},
+		"He met his ex-wife there .":              {"ex-wife", 9.54988},
+		"I don't know him .":                      {"don't", 0.33042},
+		"The croissant was warm .":                {"croissant", 23.96869},
+		"The crois\u00adsant was warm .":          {"crois\u00adsant", 23.96869},
+		"The crois\u200bsant was warm .":          {"crois\u200bsant", 23.96869},
 	} {
 		score, err := f.Score(t.Context(), ScoreRequest{Text: text})
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := slices.IndexFunc(score.Words, func(w ScoredWord) bool { return w.Word == want.word })
-		if at < 0 || math.Abs(-score.Words[at].LogLikelihood-want.nats) > 0.005 {
-			t.Errorf("%s: %+v, want %q with %v", text, score.Words, want.word, want.nats)
+		if at < 0 {
+			t.Errorf("%s: %+v, want %q", text, score.Words, want.word)
 			continue
 		}
+		check.Nats(t, want.word, -score.Words[at].LogLikelihood, want.nats, score.Words[at].Tokens)
 		compareNumbers(t, f, score, at)
 	}
 }
@@ -162,7 +164,8 @@ func TestOneAlone(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			words := rapid.SliceOfN(rapid.SampledFrom(append(list, "[MASK]", "[MASK]")), 1, 8).Draw(t, "words")
 			template := strings.Join(append(words, "[MASK]", "the"), " ")
-			plan, err := f.Plan(Request{Template: template, Fit: Fit{Fill: FillAny}, Method: Draws{Samples: 1}})
+			plan, err := f.Plan(t.Context(), Request{Template: template, Fit: Fit{Fill: FillAny},
+				Method: Draws{Samples: 1}})
 			if err != nil {
 				t.Skip(err) // blanks that are too far apart for the fake
 			}

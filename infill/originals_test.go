@@ -17,7 +17,7 @@ func TestOriginals(t *testing.T) {
 	far := strings.Repeat(" and then they went on to the next town", 12)
 	for _, template := range []string{"[MASK] film was a [MASK] one",
 		"[MASK] film was good" + far + " and it was a [MASK] one"} {
-		p, err := f.Plan(withOriginals(o.request(template), []string{"The", "Good"}))
+		p, err := f.Plan(t.Context(), withOriginals(o.request(template), []string{"The", "Good"}))
 		if err != nil {
 			t.Fatal(err)
 		}

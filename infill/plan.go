@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"infill/internal/phrase"
 	"infill/lm"
 	"infill/tokenize"
 )
@@ -33,8 +34,8 @@ type Plan struct {
 // Plan checks and prepares a request without running the model. It returns an
 // *OptionError for an option that is wrong or does not fit the template, a
 // *ConstraintError if nothing is allowed, and a *tokenize.InputError for a wrong
-// template.
-func (f *Filler) Plan(r Request) (*Plan, error) {
+// template. If ctx ends, it reads no further word of a list, and returns ctx's error.
+func (f *Filler) Plan(ctx context.Context, r Request) (*Plan, error) {
 	r = r.Settled()
 	err := r.check(f.Model())
 	if err != nil {
@@ -45,7 +46,11 @@ func (f *Filler) Plan(r Request) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Request: r, filler: f, typed: typed}
-	p.rules, err = f.vocabulary.rules(typed, r.Fit)
+	_, err = p.ask(typed) // before the rules, of which each blank has its own
+	if err != nil {
+		return nil, err
+	}
+	p.rules, err = f.vocabulary.rules(ctx, typed, r.Fit)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +173,10 @@ func (f *Filler) context(text string) ([]int, error) {
 	if text == "" {
 		return nil, nil
 	}
+	if len(text) > bytesOfToken*f.maxPositions/2 {
+		return nil, misfit("context", "%d bytes are more than %d tokens have, half of those that the model sees: "+
+			"shorten it", len(text), f.maxPositions/2)
+	}
 	ids, err := f.tokenizer.Context(text)
 	if err != nil {
 		return nil, misfit("context", "%v", err)
@@ -196,24 +205,30 @@ func (p *Plan) Slots() (slots int) {
 	return slots
 }
 
-// Cost returns upper bounds of the model rows that Fill needs, 0 if the budget
-// bounds only seconds, and of the bytes of memory, without those of the model.
-func (p *Plan) Cost() (rows int, bytes float64) { return p.Request.Method.cost(p) }
+// Cost is what an answer needs of a model: rows, and what they cost, as a number of tokens;
+// and bytes of memory, without the model's. Rows and tokens are 0 if only seconds bound them.
+type Cost struct {
+	Rows          int
+	Tokens, Bytes float64
+}
 
-// Need is what a fill needs: the cost of its model rows, as a number of tokens, and bytes of
-// memory, without the model's. Tokens are 0 if the budget bounds only seconds.
-type Need struct{ Tokens, Bytes float64 }
-
-// Effort returns what Fill likely needs, by the number of slots, and an upper bound.
-func (p *Plan) Effort() (likely, most Need) {
+// Cost returns what Fill likely needs, by the number of slots, and an upper bound.
+func (p *Plan) Cost() (likely, most Cost) {
 	tokens := 0.0
 	for _, l := range p.layouts {
 		tokens = max(tokens, float64(l.question.size()))
 	}
 	rows, bytes := p.Request.Method.likely(p)
-	likely = Need{tokens * float64(rows), bytes}
-	rows, bytes = p.Cost()
-	return likely, Need{tokens * float64(rows), bytes}
+	likely = Cost{rows, tokens * float64(rows), bytes}
+	rows, bytes = p.Request.Method.cost(p)
+	return likely, Cost{rows, tokens * float64(rows), bytes}
+}
+
+// For returns the plan as c asks for its rows: see [Filler.For].
+func (p *Plan) For(c *lm.Caller) *Plan {
+	own := *p
+	own.filler = p.filler.For(c)
+	return &own
 }
 
 // Fill fills the blanks and ranks the fills. If observe is not nil, Fill
@@ -226,9 +241,8 @@ func (p *Plan) Effort() (likely, most Need) {
 // request, model and machine give the same result, except for its Seconds.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	w := &work{plan: p, began: time.Now(), observe: observe}
-	ctx = lm.OneCaller(ctx, p.Request.Method.heavy()) // others go before a method of many rows
 	var err error
-	w.asker, err = p.filler.asker(ctx)
+	w.asker, err = p.filler.asker(ctx, p.Request.Method.heavy())
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +272,7 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 	result.Place = a.place
 	why := "unfinished: interrupted " + a.place
 	if result.LeftOutAtMost != nil {
-		why += ": nothing left out has more than " + AtMost(*result.LeftOutAtMost)
+		why += ": nothing left out has more than " + phrase.AtMost(*result.LeftOutAtMost)
 	}
 	result.Warnings = slices.Insert(result.Warnings, 0, why)
 	result.Ends++
@@ -267,7 +281,7 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 
 // Fill calls Filler.Plan for the request, and then Plan.Fill.
 func (f *Filler) Fill(ctx context.Context, r Request, observe func(Progress)) (*Result, error) {
-	p, err := f.Plan(r)
+	p, err := f.Plan(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -304,6 +318,10 @@ func (w *work) tell(p Progress) {
 		w.observe(p)
 	}
 }
+
+// bytesOfToken is more than the tokens of a context have on average. A longer one is not
+// read, because it is read again for each text of a request.
+const bytesOfToken = 64
 
 // These are bytes of memory for the estimates of cost.
 const (

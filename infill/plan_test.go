@@ -1,16 +1,74 @@
 package infill
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"infill/internal/object"
 )
+
+// TestPlanContext: who ends the context reads no list of words to its end.
+func TestPlanContext(t *testing.T) {
+	f, _ := newFake(t)
+	words := strings.Split(strings.Repeat("cat dog ", 1000), " ")[:2000]
+	for name, fit := range map[string]Fit{"list": {Slots: Lists{1: words}}, "bans": {Ban: words}} {
+		r := Request{Template: "the [MASK] sat", Fit: fit}
+		ctx := &countdown{Context: t.Context(), left: 10}
+		_, err := f.Plan(ctx, r)
+		if err != context.Canceled {
+			t.Errorf("%s: error %v", name, err)
+		}
+		_, err = f.Plan(&countdown{Context: t.Context(), left: 10 * len(words)}, r)
+		if name == "list" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// countdown is a context that ends when it has been looked at so often.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	c.left--
+	if c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestContextBytes: a context that must have too many tokens is not read.
+func TestContextBytes(t *testing.T) {
+	f, m := newFake(t)
+	fits := strings.Repeat(" ", 64*m.Limit/2-3) + "cat"
+	_, err := f.Plan(t.Context(), Request{Template: "the [MASK] sat", Context: fits})
+	if err != nil {
+		t.Error(err)
+	}
+	_, err = f.Plan(t.Context(), Request{Template: "the [MASK] sat", Context: " " + fits})
+	if err == nil || !strings.Contains(err.Error(), "bytes are more than") {
+		t.Errorf("a byte more: %v", err)
+	}
+}
+
+// TestLongSpelling: a further spelling of a blank has a bound.
+func TestLongSpelling(t *testing.T) {
+	f, _ := newFake(t)
+	spelling := strings.Repeat("x", 64)
+	_, err := f.Plan(t.Context(), Request{Template: "the " + spelling + " sat", Blank: spelling})
+	if err != nil {
+		t.Error(err)
+	}
+	_, err = f.Plan(t.Context(), Request{Template: "the " + spelling + "x sat", Blank: spelling + "x"})
+	if err == nil || !strings.Contains(err.Error(), "blank: 65 bytes, and a spelling of a blank has 64 at most") {
+		t.Errorf("a byte more: %v", err)
+	}
+}
 
 // TestPlanAgain: a plan can be filled again, with the same result.
 func TestPlanAgain(t *testing.T) {
@@ -28,11 +86,12 @@ func TestPlanAgain(t *testing.T) {
 			f, _ := newFake(t)
 			o := asked{}
 			test.change(&o)
-			plan, err := f.Plan(o.request(test.template))
+			plan, err := f.Plan(t.Context(), o.request(test.template))
 			if err != nil {
 				t.Fatal(err)
 			}
-			most, bytes := plan.Cost()
+			_, cost := plan.Cost()
+			most, bytes := cost.Rows, cost.Bytes
 			if plan.Slots() < strings.Count(test.template, "[MASK") || most < 1 || bytes < 1 {
 				t.Errorf("%d slots, %d rows, %v bytes", plan.Slots(), most, bytes)
 			}
@@ -53,94 +112,13 @@ func TestPlanAgain(t *testing.T) {
 	}
 }
 
-// TestReadRecord: options of an object come before the defaults, values have the forms of
-// JSON, and what is no option is handed on.
-func TestReadRecord(t *testing.T) {
-	fields := func(pairs ...string) (list []object.Field) {
-		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, object.Field{Key: pairs[i], Value: object.Value(pairs[i+1])})
-		}
-		return list
-	}
-	defaults := []Given{MustGive("top", "9"), MustGive("seed", "3")}
-	record, err := ReadRecord(
-		fields("note", `[1]`, "template", `"a [MASK]"`, "id", `7`, "seed", `18446744073709551615`, "step_size", `0.1`,
-			"top", `""`, "context", `null`, "sampler", `"gwg"`,
-			"slots", `{"1":["a, b","c"],"2":"d,e"}`, "ban", `["x"]`,
-			"distinct", `true`, "samples", `"3"`, "steps", `7.0`), "template")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := record.Request(defaults)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := r.Method.(Chains)
-	if r.Template != "a [MASK]" || string(record.ID) != "7" || len(record.Extra) != 1 ||
-		record.Extra[0].Key != "note" || r.Top != 9 || r.Seed != 1<<64-1 || c.StepSize != 0.1 ||
-		c.Sampler.Spec.Name != "gwg" || c.Steps != 7 ||
-		!slices.Equal(r.Fit.Slots[1], []string{"a, b", "c"}) || !slices.Equal(r.Fit.Slots[2], []string{"d", "e"}) ||
-		!slices.Equal(r.Fit.Ban, []string{"x"}) || !bool(r.Fit.Distinct) || c.Samples != 3 {
-		t.Errorf("got %+v", r)
-	}
-	record, err = ReadRecord(fields("id", `7`, "seed", `"x"`, "text", `"a [MASK]"`, "order", `[2,1]`), "text", "id",
-		"seed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err = record.Request(defaults)
-	if err != nil || record.ID != nil || len(record.Extra) != 2 || r.Seed != 3 || r.Method.(Search).Order != "2,1" {
-		t.Errorf("kept keys: %v, %+v", err, r)
-	}
-	for key, value := range map[string]string{"top": `"x"`, "steps": `[3]`, "slot": `{"x":"a"}`,
-		"slots": `{"1":[["a"]]}`, "ban": `[[]]`, "seed": `-1`, "fill": `{}`, "order": `["a"]`,
-		"pos": `["nouns"]`, "initial": `{}`, "step_size": `[]`} {
-		_, err := ReadRecord(fields("template", `"a [MASK]"`, key, value), "template")
-		var option *OptionError
-		if !errors.As(err, &option) || option.Option != key || !strings.Contains(err.Error(), " is not ") {
-			t.Errorf("%s %s: %v", key, value, err)
-		}
-	}
-	record, err = ReadRecord(fields("template", `"a [MASK] [MASK]"`, "pos", `{"1":["noun","verb"],"2":null}`, "slots",
-		`["1=red,blue","2=\"a,b\""]`, "ban", `["red"]`), "template")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err = record.Request(nil)
-	if err != nil || !reflect.DeepEqual(r.Fit.Speech, Parts{1: {"noun", "verb"}}) ||
-		!reflect.DeepEqual(r.Fit.Slots, Lists{1: {"red", "blue"}, 2: {"a,b"}}) {
-		t.Errorf("lists in JSON: %+v, error %v", r.Fit, err)
-	}
-	for _, test := range []struct{ key, value, want string }{
-		{"ban", `"\ud800"`, "ban: the value has half of a surrogate pair"},
-		{"ban", "\"\xff\"", "ban: the value is not valid UTF-8"},
-		{"slots", `{"1":"\"a\"\nb"}`, "a list of all words"},
-		{"slots", `["1=\"a\"\nb"]`, "a list of all words"},
-		{"slots", `["1=a","1=b"]`, "a list of all words"},
-		{"sizes", `1`, ""},
-	} {
-		_, err := ReadRecord(fields("template", `"a [MASK]"`, test.key, test.value), "template")
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s %s: %v, want %q", test.key, test.value, err, test.want)
-		}
-	}
-	_, err = ReadRecord(fields("template", `"a [MASK]"`, "slot", `"1=a"`, "slots", `"1=b"`), "template")
-	if err == nil || err.Error() != "slots: it is the same as slot: give one of them" {
-		t.Errorf("an option twice: %v", err)
-	}
-	_, err = ReadRecord(fields("text", `"a [MASK]"`), "template")
-	if err == nil {
-		t.Error("no template, and no error")
-	}
-}
-
 // TestLeastRows: a search whose budget is used up goes on to its first fill, and
 // its plan tells just so many rows.
 func TestLeastRows(t *testing.T) {
 	for blanks := range 6 {
 		f, _ := newFake(t)
 		o := asked{Budget: Budget{Rows: 1}}
-		plan, err := f.Plan(o.request("the" + strings.Repeat(" [MASK]", blanks+1) + " sat"))
+		plan, err := f.Plan(t.Context(), o.request("the"+strings.Repeat(" [MASK]", blanks+1)+" sat"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,9 +126,9 @@ func TestLeastRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most, _ := plan.Cost()
-		if int64(most) != r.Stats.ModelRows {
-			t.Errorf("%d blanks: %d rows, and %d were told", blanks+1, r.Stats.ModelRows, most)
+		_, most := plan.Cost()
+		if int64(most.Rows) != r.Stats.ModelRows {
+			t.Errorf("%d blanks: %d rows, and %d were told", blanks+1, r.Stats.ModelRows, most.Rows)
 		}
 	}
 }
@@ -161,14 +139,14 @@ func TestRowsOfChains(t *testing.T) {
 	f, _ := newFake(t)
 	chains := newAskedChains("dmala")
 	chains.Steps = 4
-	plan, err := f.Plan(asked{Samples: 3, Chains: &chains}.request(twoSlots))
+	plan, err := f.Plan(t.Context(), asked{Samples: 3, Chains: &chains}.request(twoSlots))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, _ := plan.Cost()
+	_, most := plan.Cost()
 	const want = 1 + 3*(4+1)*2
-	if rows != want {
-		t.Errorf("%d rows, want %d", rows, want)
+	if most.Rows != want {
+		t.Errorf("%d rows, want %d", most.Rows, want)
 	}
 }
 
@@ -199,7 +177,7 @@ func TestPatternOfList(t *testing.T) {
 	if err != nil || len(result.Fills) != 1 || result.Fills[0].Values[0] != "cat dog" {
 		t.Errorf("%+v, %v", result, err)
 	}
-	_, err = f.Plan(asked{}.request("the [MASK:2~cat.*] sat"))
+	_, err = f.Plan(t.Context(), asked{}.request("the [MASK:2~cat.*] sat"))
 	var constraint *ConstraintError
 	if !errors.As(err, &constraint) {
 		t.Errorf("without a list: %v", err)
@@ -230,16 +208,16 @@ func TestEffort(t *testing.T) {
 		{"the [MASK] [MASK] [MASK]", asked{Samples: 5, Budget: Budget{Rows: 2000}}, 1 + 5*2, 2000, 6},
 		{"the [MASK] [MASK] [MASK]", asked{Samples: 5, Budget: Budget{Rows: 6}}, 6, 6, 6},
 	} {
-		plan, err := f.Plan(test.o.request(test.template))
+		plan, err := f.Plan(t.Context(), test.o.request(test.template))
 		if err != nil {
 			t.Fatal(err)
 		}
-		likely, most := plan.Effort()
+		likely, most := plan.Cost()
 		if tokens := float64(test.tokens); likely.Tokens != test.likely*tokens || most.Tokens != test.most*tokens {
 			t.Errorf("%s, %+v: %v rows of %v", test.template, test.o, likely.Tokens/tokens, most.Tokens/tokens)
 		}
-		if _, bytes := plan.Cost(); most.Bytes != bytes || likely.Bytes > bytes || likely.Bytes <= 0 {
-			t.Errorf("%s, %+v: %v bytes of %v, Cost has %v", test.template, test.o, likely.Bytes, most.Bytes, bytes)
+		if likely.Bytes > most.Bytes || likely.Bytes <= 0 {
+			t.Errorf("%s, %+v: %v bytes of %v", test.template, test.o, likely.Bytes, most.Bytes)
 		}
 	}
 }
@@ -251,7 +229,7 @@ func TestWholeText(t *testing.T) {
 		words int
 		whole bool
 	}{{model.Limit - 3, true}, {model.Limit - 2, false}} {
-		plan, err := f.Plan(Request{Template: strings.Repeat("cat ", test.words) + "[MASK]"})
+		plan, err := f.Plan(t.Context(), Request{Template: strings.Repeat("cat ", test.words) + "[MASK]"})
 		if err != nil || (plan.TooLong() == nil) != test.whole {
 			t.Errorf("%d words in %d positions: %q, error %v", test.words, model.Limit, plan.TooLong(), err)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"infill/internal/check"
 )
 
 // TestWhatYouAllow: bans, patterns, parts of speech and distinct change no
@@ -116,7 +118,7 @@ func TestShortestRow(t *testing.T) {
 		rows int
 	}{{nil, 2}, {Words{"cat"}, 2}, {Words{"cat", "dog"}, 2}, {Words{"unseen"}, 1}} {
 		r := Request{Template: "the [MASK] ran", Fit: Fit{Slots: Lists{1: {"cat", "dog", "unseen"}}, Ban: c.ban}}
-		p, err := f.Plan(r)
+		p, err := f.Plan(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,8 +129,8 @@ func TestShortestRow(t *testing.T) {
 		if p.roots() != c.rows || result.Stats.Lengths != 2 || len(result.Alone[0])+len(c.ban) < 2 {
 			t.Errorf("%q: %d rows before the method, %+v", c.ban, p.roots(), result)
 		}
-		if rows, _ := p.Cost(); int(result.Stats.ModelRows) > rows {
-			t.Errorf("%q: %d rows, %d were told", c.ban, result.Stats.ModelRows, rows)
+		if _, most := p.Cost(); int(result.Stats.ModelRows) > most.Rows {
+			t.Errorf("%q: %d rows, %d were told", c.ban, result.Stats.ModelRows, most.Rows)
 		}
 	}
 }
@@ -229,7 +231,7 @@ func TestDistinctTexts(t *testing.T) {
 			}
 		}
 	}
-	_, err := f.Plan(Request{Template: "[MASK] chase [MASK] .",
+	_, err := f.Plan(t.Context(), Request{Template: "[MASK] chase [MASK] .",
 		Fit: Fit{Distinct: true, Slots: Lists{1: {"Dogs"}, 2: {"dogs"}}}})
 	if err == nil || !strings.Contains(err.Error(), "too few words to hold different ones") {
 		t.Errorf("dogs chase dogs: %v", err)
@@ -255,7 +257,8 @@ func TestListedSigns(t *testing.T) {
 		}
 		top := r.Fills[0]
 		// Two lengths, that of "." and that of "'s".
-		if top.Text != "It is very warm." || math.Abs(2**top.Probability-*free.Fills[0].Probability) > 1e-6 {
+		nats := math.Log(2 * *top.Probability)
+		if top.Text != "It is very warm." || !check.SameNats(nats, free.Fills[0].LogLikelihood, 1) {
 			t.Errorf("%s: %q with %v, want %v", fill, top.Text, 2**top.Probability, *free.Fills[0].Probability)
 		}
 	}
@@ -267,8 +270,9 @@ func TestListedSigns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := *free.Fills[0].Probability
-	if math.Abs(e.Gaps[0].Probability-want) > 1e-6 || math.Abs(math.Exp(score.Words[4].LogLikelihood)-want) > 1e-6 {
+	want := free.Fills[0].LogLikelihood
+	gap := math.Log(e.Gaps[0].Probability)
+	if !check.SameNats(gap, want, 1) || !check.SameNats(score.Words[4].LogLikelihood, want, 1) {
 		t.Errorf("the gap has %v, the score %v, the fill %v", e.Gaps[0].Probability, score.Words[4], want)
 	}
 }

@@ -108,29 +108,35 @@ func tooLong(tokens, seen int, around string) []string {
 
 // asker asks the model, and counts the rows that ran.
 type asker struct {
-	model      LanguageModel
+	model      lm.Asker
 	vocabulary int
 	rows       int
 }
 
-func (f *Filler) asker(ctx context.Context) (*asker, error) {
-	model, err := f.open(ctx)
+// asker loads the model. heavy says that many rows will be asked for; a caller
+// that a door has given says so itself.
+func (f *Filler) asker(ctx context.Context, heavy bool) (*asker, error) {
+	model, err := f.source.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &asker{model: model, vocabulary: f.tokenizer.VocabularySize()}, nil
+	caller := f.caller
+	if caller == nil {
+		caller = &lm.Caller{Heavy: heavy}
+	}
+	return &asker{model: model.For(caller), vocabulary: f.tokenizer.VocabularySize()}, nil
 }
 
-// AskedBytes bounds the memory of the rows that are asked for at once.
-const AskedBytes = 32 << 20
+// askedBytes bounds the memory of the rows that are asked for at once.
+const askedBytes = 32 << 20
 
-// ask asks n rows of any lengths, as many at once as AskedBytes allows. It calls take
+// ask asks n rows of any lengths, as many at once as askedBytes allows. It calls take
 // with what each found, [positions][vocabulary or 1].
 func (a *asker) ask(ctx context.Context, n int, row func(i int) lm.Row,
 	take func(i int, found [][]float32)) error {
 	for first := 0; first < n; {
 		var rows []lm.Row
-		for bytes := 0; first+len(rows) < n && bytes < AskedBytes; {
+		for bytes := 0; first+len(rows) < n && bytes < askedBytes; {
 			r := row(first + len(rows))
 			bytes += 16 * len(r.IDs) // an int, and an int64
 			if r.Targets == nil {

@@ -2,12 +2,12 @@ package infill
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
 	"time"
 
+	"infill/internal/lines"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -45,12 +45,18 @@ type Result struct {
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Place is where an unfinished run stood, as in "at step 3 of 50"; else "".
 	Place string `json:"-"`
+	// Excluded reports whether FillKind alone keeps the likeliest token out of a blank:
+	// a proof then takes many rows.
+	Excluded bool `json:"-"`
 	// Warnings are sentences for the user about this result. The first Ends of them say how
 	// the run ended: interrupted, or with fewer fills than were asked for.
 	Warnings []string `json:"warnings"`
 	Ends     int      `json:"-"`
-	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
-	// "[MASK:2]", in Template.
+	// Typed is the one of Warnings that signs are typed in two ways, which holds for many
+	// texts at once, or empty.
+	Typed string `json:"-"`
+	// Blanks holds the range of characters of every blank as typed, such as "[MASK]"
+	// or "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
 	// Draws holds U of every draw in nats, [chains][draws]. Only the results of
 	// Progress.Result have Draws.
@@ -60,13 +66,26 @@ type Result struct {
 // Drawn reports whether the fills are independent draws.
 func (r *Result) Drawn() bool { return r.Stats.Draws > 0 && r.Stats.Chains == nil }
 
+// ProvenFills returns how many fills of a search, from the first, are proven to be the
+// likeliest: those that are at least as likely as any other fill can be.
+func (r *Result) ProvenFills() (n int) {
+	for _, f := range r.Fills {
+		if r.LeftOutAtMost == nil || f.Probability == nil || *f.Probability < *r.LeftOutAtMost {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // Fill is one ranked fill of all blanks.
 type Fill struct {
 	Rank int    `json:"rank"` // from 1
 	Text string `json:"text"` // the template with the blanks filled
 	// Values holds the text of each blank as it is written in Text, [blanks].
 	Values []string `json:"values"`
-	// Spans holds the byte range of each of Values in Text, [blanks].
+	// Spans holds the range of characters (code points) of each of Values in Text,
+	// from 0, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
 	Tokens   []int    `json:"tokens"`    // the number of tokens in each blank, [blanks]
@@ -203,21 +222,8 @@ func (p Progress) Result() *Result {
 	return p.result()
 }
 
-// String says what a run does and how far it is.
-func (p Progress) String() string {
-	switch {
-	case p.Method == MethodSearch:
-		return fmt.Sprintf("searching, %d %% of the budget", p.Step)
-	case p.Method == MethodDraws:
-		return fmt.Sprintf("drawing, %d of %d", p.Step, p.Steps)
-	case p.WarmUp:
-		return fmt.Sprintf("warm-up, step %d of %d", p.Step, p.Steps)
-	}
-	return fmt.Sprintf("sampling, step %d of %d", p.Step, p.Steps)
-}
-
 // resultFormat is the value of Result.Format.
-const resultFormat = 4
+const resultFormat = 5
 
 // answer holds the fills that a method found, and how the method found them.
 type answer struct {
@@ -272,6 +278,7 @@ func (w *work) result(a *answer) *Result {
 	for _, b := range p.typed.Blanks {
 		r.Blanks = append(r.Blanks, [2]int{b.Start, b.End})
 	}
+	r.Blanks = lines.Characters(r.Template, r.Blanks)
 	if a.seeded {
 		seed := uint64(p.Request.Seed)
 		r.Seed = &seed
@@ -292,6 +299,7 @@ func (w *work) result(a *answer) *Result {
 	ends := fewer(r, int(p.Request.Top))
 	r.Ends = len(ends)
 	r.Warnings = append(r.Warnings, slices.Concat(ends, w.warnings(r), a.warnings)...)
+	r.Warnings = lines.ShortAll(r.Warnings)
 	return r
 }
 
@@ -299,7 +307,8 @@ func (w *work) result(a *answer) *Result {
 func (w *work) fill(a *answer, rank int, f found) Fill {
 	l := w.plan.layouts[f.layout]
 	written := l.template.Fill(f.tokens)
-	fill := Fill{Rank: rank, Text: written.Text, Values: written.Fills, Spans: written.Spans,
+	fill := Fill{Rank: rank, Text: written.Text, Values: written.Fills,
+		Spans:    lines.Characters(written.Text, written.Spans),
 		TokenIDs: slices.Clone(f.tokens), Tokens: l.pieces(), LogLikelihood: f.logLikelihood, Count: f.count,
 		FinalCount: f.finals}
 	if a.law {
@@ -406,7 +415,7 @@ func entropy(logp []float32) (bits float64) {
 		k := int(x * steps)
 		r := x - float64(k)*step
 		whole := math.Float64frombits(uint64(1023+k>>6) << 52)
-		bits -= whole * roots[k&63] * (1 + r*(1+r*(1./2+r*(1./6+r/24)))) * x
+		bits -= whole * roots[k&63] * (1 + r*(1+r*(1./2+r*(1./6+r*(1./24))))) * x
 	}
 	return bits / math.Ln2
 }
@@ -442,7 +451,7 @@ func (p *Plan) Written(slot, token int) string { return p.shortest.with(slot, to
 // FillAny, special ones included, as in the pipelines of others. Alone runs one
 // row.
 func (p *Plan) Alone(ctx context.Context, top int, targets []int) ([][]Value, error) {
-	asker, err := p.filler.asker(ctx)
+	asker, err := p.filler.asker(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"infill/internal/phrase"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -34,7 +36,7 @@ type blankRules struct {
 }
 
 // rules returns the rules that the options set for the blanks of a template.
-func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
+func (v *vocabulary) rules(ctx context.Context, t *tokenize.Template, o Fit) (*rules, error) {
 	r := &rules{vocabulary: v, fill: o.Fill, distinct: bool(o.Distinct), blanks: make([]blankRules, len(t.Blanks)),
 		bans: bans{plain: map[int][][]int{}, joined: map[int][][]int{}}, lexicons: map[string]*lexicon{}}
 	for number, parts := range o.Speech {
@@ -47,7 +49,12 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 			}
 		}
 	}
-	r.banned(o.Ban)
+	for _, word := range o.Ban {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		r.banned(word)
+	}
 	lists := o.Slots.of(t)
 	for i, b := range t.Blanks {
 		if b.Pattern == "" {
@@ -76,7 +83,7 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 		}
 	}
 	for _, group := range t.Groups {
-		if err := r.share(t, group, lists); err != nil {
+		if err := r.share(ctx, t, group, lists); err != nil {
 			return nil, err
 		}
 	}
@@ -86,19 +93,16 @@ func (v *vocabulary) rules(t *tokenize.Template, o Fit) (*rules, error) {
 // anchored returns the pattern of texts that a pattern matches from end to end.
 func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
-// banned sets r.bans from the words that the option ban lists.
-func (r *rules) banned(ban []string) {
-	tokenizer := r.vocabulary.tokenizer
-	for _, word := range ban {
-		// No fill can hold a word that the model cannot write.
-		ids, err := tokenizer.Candidate(word)
-		if err == nil {
-			add(r.bans.plain, ids)
-		}
-		ids, err = tokenizer.Continuation(word)
-		if err == nil {
-			add(r.bans.joined, ids)
-		}
+// banned adds a word that the option ban lists to r.bans.
+func (r *rules) banned(word string) {
+	// No fill can hold a word that the model cannot write.
+	ids, err := r.vocabulary.tokenizer.Candidate(word)
+	if err == nil {
+		add(r.bans.plain, ids)
+	}
+	ids, err = r.vocabulary.tokenizer.Continuation(word)
+	if err == nil {
+		add(r.bans.joined, ids)
 	}
 }
 
@@ -139,7 +143,7 @@ func named(t *tokenize.Template, lists Lists) error {
 }
 
 // share gives the blanks of a group the pattern and the list of any of them.
-func (r *rules) share(t *tokenize.Template, group []int, lists Lists) error {
+func (r *rules) share(ctx context.Context, t *tokenize.Template, group []int, lists Lists) error {
 	var pattern *regexp.Regexp
 	listed := -1
 	for _, blank := range group {
@@ -156,11 +160,11 @@ func (r *rules) share(t *tokenize.Template, group []int, lists Lists) error {
 	if listed < 0 {
 		return nil
 	}
-	return r.listed(t, group, listed+1, lists[listed+1])
+	return r.listed(ctx, t, group, listed+1, lists[listed+1])
 }
 
 // listed reads the list of words of blank number, counted from 1, for its group.
-func (r *rules) listed(t *tokenize.Template, group []int, number int, words []string) error {
+func (r *rules) listed(ctx context.Context, t *tokenize.Template, group []int, number int, words []string) error {
 	b := t.Blanks[number-1]
 	pattern := r.blanks[number-1].pattern
 	low := 1
@@ -169,7 +173,10 @@ func (r *rules) listed(t *tokenize.Template, group []int, number int, words []st
 		low = b.Low
 		high = b.High
 	}
-	read := r.vocabulary.list(number, words, b)
+	read, err := r.vocabulary.list(ctx, number, words, b)
+	if err != nil {
+		return err
+	}
 	left := len(read.left)
 	if left == len(words) {
 		return misfit("slot", "blank %d cannot take %s", number, read.left[0])
@@ -182,7 +189,7 @@ func (r *rules) listed(t *tokenize.Template, group []int, number int, words []st
 	if len(words) == 1 && b.High == 0 && len(read.fills[0].ids) > 1 {
 		word := read.fills[0]
 		r.warnings = append(r.warnings, fmt.Sprintf("%q has %s in blank %d: its probability does not compare with "+
-			"that of a word of one token", word.text, Counted(len(word.ids), "token"), number))
+			"that of a word of one token", word.text, phrase.Counted(len(word.ids), "token"), number))
 	}
 	fitting := map[int][]listed{}
 	lengths := map[int]bool{}
@@ -190,7 +197,8 @@ func (r *rules) listed(t *tokenize.Template, group []int, number int, words []st
 	for _, f := range read.fills {
 		n := len(f.ids)
 		if n < low || n > high {
-			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, Counted(n, "token"), t.Text[b.Start:b.End])
+			long = fmt.Sprintf("%q has %s, and the blank is %s", f.text, phrase.Counted(n, "token"),
+				t.Text[b.Start:b.End])
 			continue
 		}
 		lengths[n] = true
@@ -341,15 +349,18 @@ func (r *rules) lexicon(t *tokenize.Template, numbers []int, pieces [][]int) *le
 // words returns the words, sorted, that have the parts of speech of some blanks.
 func (r *rules) words(numbers []int) []string {
 	var words []string
+	limited := false // by a blank before
 	for _, number := range numbers {
 		p := r.blanks[number].part
 		switch {
 		case p == nil:
-		case words == nil:
-			words = p.words()
-		default:
+			continue
+		case limited:
 			words = slices.DeleteFunc(words, func(word string) bool { return !p.takes(word) })
+		default:
+			words = p.words()
 		}
+		limited = true
 	}
 	return words
 }
@@ -357,8 +368,12 @@ func (r *rules) words(numbers []int) []string {
 // nothing returns the error for a blank, number from 0, of which a piece may
 // take no token.
 func (r *rules) nothing(number int, b tokenize.Blank, piece int) error {
+	none := len(r.kinds(b, piece == 0)) == 0
 	switch {
-	case len(r.kinds(b, piece == 0)) == 0:
+	case none && b.TouchesLeft && piece == 0:
+		return misfit("fill", "blank %d continues the word on its left, and the model's vocabulary has no tokens "+
+			"that continue a word: write a space before the blank", number+1)
+	case none:
 		return misfit("fill", "the model's vocabulary (vocab.txt or tokenizer.json) has nothing that blank %d may "+
 			"take: fill=any takes every token", number+1)
 	case r.blanks[number].pattern != nil:
@@ -370,7 +385,7 @@ func (r *rules) nothing(number int, b tokenize.Blank, piece int) error {
 		return constrained("no word of the vocabulary fits %s: %s, or give the blank a list of words",
 			b.Pattern, advice)
 	}
-	return constrained("nothing is left for blank %d: loosen them", number+1)
+	return constrained("nothing is left for blank %d: loosen what it may take", number+1)
 }
 
 // place returns the token ids, ascending, that a blank without a list may take as

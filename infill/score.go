@@ -1,13 +1,14 @@
 package infill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"unicode/utf8"
+	"strings"
 
-	"infill/internal/option"
+	"infill/internal/lines"
 	"infill/tokenize"
 )
 
@@ -34,9 +35,6 @@ type ScoreRequest struct {
 	Method  ScoreMethod `option:"method" default:"l2r" enum:"l2r,within_word_l2r,original" word:"{l2r|within_word_l2r|original}" help:"what is masked with each token: the rest of its word, the rest of the tokenizer's word (as minicons does), or nothing more"`
 }
 
-// ScoreOptions are the options of a ScoreRequest.
-var ScoreOptions = option.Of(option.Owner{Zero: ScoreRequest{}})
-
 // Score is the pseudo-log-likelihood of one text. Its JSON is part of the
 // command's contract: new fields may come, but no field is renamed.
 type Score struct {
@@ -54,6 +52,8 @@ type Score struct {
 	// too long for it; 0 if it saw the whole text.
 	Seen     int      `json:"seen,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+	// Typed is as in Result.
+	Typed string `json:"-"`
 }
 
 // TokenScore is the score of one token in a Score. The token is a word or a
@@ -62,7 +62,7 @@ type TokenScore struct {
 	Token   string  `json:"token"`
 	ID      int     `json:"id"`
 	LogProb float64 `json:"log_prob"` // nats
-	// Span is the byte range of the token in the text.
+	// Span is the token's range of characters (code points) of the text, from 0.
 	Span [2]int `json:"span"`
 }
 
@@ -90,7 +90,7 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	if err != nil {
 		return nil, err
 	}
-	asker, err := f.asker(ctx)
+	asker, err := f.asker(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +108,11 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	}
 	logProbs := slices.Concat(given...)
 	score := &Score{Text: r.Text, Context: r.Context, Method: q.method, Model: f.Model(), Seen: seen, Words: words}
+	spans := lines.Characters(r.Text, encoding.Offsets)
 	for i, logProb := range logProbs {
 		at := i + 1 // after [CLS]
 		score.Tokens = append(score.Tokens, TokenScore{Token: encoding.Tokens[at], ID: encoding.IDs[at],
-			LogProb: logProb, Span: encoding.Offsets[at]})
+			LogProb: logProb, Span: spans[at]})
 		score.LogLikelihood += logProb
 	}
 	rest := logProbs
@@ -129,6 +130,11 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 		score.Warnings = append(score.Warnings,
 			fmt.Sprintf("%q is scored as it stands: write the word that belongs there", first))
 	}
+	score.Typed = f.typography(nil, r.Text, r.Context)
+	if score.Typed != "" {
+		score.Warnings = append(score.Warnings, score.Typed)
+	}
+	score.Warnings = lines.ShortAll(score.Warnings)
 	var s signature
 	s.add("method", string(q.method))
 	s.context(r.Context, score.Model)
@@ -138,21 +144,25 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	return score, nil
 }
 
-// ScoreEffort returns how many model rows Score asks for a text, and what they
-// cost, as a number of tokens. It does not run the model. Its errors are those of
-// Score.
-func (f *Filler) ScoreEffort(r ScoreRequest) (rows int, tokens float64, err error) {
+// ScoreCost returns what Score needs for a text. It does not run the model. Its errors are
+// those of Score.
+func (f *Filler) ScoreCost(r ScoreRequest) (Cost, error) {
 	q, err := f.scoring(r)
 	if err != nil {
-		return 0, 0, err
+		return Cost{}, err
 	}
+	length := float64(len(r.Text))
+	c := Cost{Bytes: min(askedBytes, bytesOfLetter*length+length*length)}
 	for _, positions := range q.sets {
 		h := f.held(q.encoding, positions, q.context)
-		rows += len(positions)
-		tokens += float64(len(positions) * h.question.size())
+		c.Rows += len(positions)
+		c.Tokens += float64(len(positions) * h.question.size())
 	}
-	return rows, tokens, nil
+	return c, nil
 }
+
+// bytesOfLetter is the memory for a byte of a scored text: its token, and what is said of it.
+const bytesOfLetter = 128
 
 // scoring is a checked request for a score: what is asked of the model.
 type scoring struct {
@@ -164,8 +174,8 @@ type scoring struct {
 }
 
 func (f *Filler) scoring(r ScoreRequest) (*scoring, error) {
-	ScoreOptions.Settle(&r)
-	err := optionError(ScoreOptions.Check(r))
+	declaredScore.Settle(&r)
+	err := checkValues(declaredScore, r)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +187,7 @@ func (f *Filler) scoring(r ScoreRequest) (*scoring, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := wordsOf(r.Text, encoding)
+	words := f.wordsOf(r.Text, encoding)
 	return &scoring{method: r.Method, encoding: encoding, words: words, context: before,
 		sets: f.masked(r.Method, encoding, words, f.room(before))}, nil
 }
@@ -230,32 +240,60 @@ func (f *Filler) held(e *tokenize.Encoding, positions, context []int) held {
 
 // wordsOf returns the words of a text and the signs between them, see
 // [tokenize.Parts], with the number of their tokens. Each token is in one of them.
-// Parts without a token are left out, and parts that share a token are one.
-func wordsOf(text string, e *tokenize.Encoding) []ScoredWord {
+// Parts without a token are left out. Parts that share a token or a character, or
+// of which a ## piece begins one, are one: no blank begins there.
+func (f *Filler) wordsOf(text string, e *tokenize.Encoding) []ScoredWord {
+	spans, tokens := f.rowsOf(text, e)
+	words := make([]ScoredWord, len(spans))
+	for i, span := range lines.Characters(text, spans) {
+		words[i] = ScoredWord{Word: text[spans[i][0]:spans[i][1]], Start: span[0], End: span[1], Tokens: tokens[i]}
+	}
+	return words
+}
+
+// Maskable returns the words of a text that a blank may take the place of: those of
+// [tokenize.Maskable] of which each is a word that Score rates. No blank is a part
+// of one, such as a sign of a chain that the tokenizer does not part. Errors:
+// *tokenize.InputError for the text.
+func (f *Filler) Maskable(text string, protected ...[2]int) ([]tokenize.Part, error) {
+	e, err := f.Plain(text)
+	if err != nil {
+		return nil, err
+	}
+	return f.maskable(text, e, protected), nil
+}
+
+// maskable does what Maskable does, by the encoding of the text.
+func (f *Filler) maskable(text string, e *tokenize.Encoding, protected [][2]int) []tokenize.Part {
+	spans, _ := f.rowsOf(text, e)
+	parts := tokenize.Maskable(text, protected...)
+	return slices.DeleteFunc(parts, func(p tokenize.Part) bool {
+		_, whole := slices.BinarySearchFunc(spans, p, func(span [2]int, p tokenize.Part) int {
+			return cmp.Or(span[0]-p.Start, span[1]-p.End)
+		})
+		return !whole
+	})
+}
+
+// rowsOf returns the byte ranges of the words of wordsOf, and their numbers of
+// tokens.
+func (f *Filler) rowsOf(text string, e *tokenize.Encoding) (spans [][2]int, tokens []int) {
 	parts := tokenize.Parts(text)
-	words := []ScoredWord{}
-	var spans [][2]int // of words, in bytes
 	next := 0
-	for _, at := range e.Offsets[1 : len(e.Offsets)-1] {
+	for i, at := range e.Offsets[1 : len(e.Offsets)-1] {
 		for next < len(parts)-1 && parts[next].End <= at[0] {
 			next++
 		}
 		start, end := min(parts[next].Start, at[0]), max(parts[next].End, at[1])
 		last := len(spans) - 1
-		if last < 0 || start >= spans[last][1] {
+		continues := strings.HasPrefix(e.Tokens[i+1], "##") && f.tokenizer.Continues(e.IDs[i+1])
+		if last < 0 || start >= spans[last][1] && !continues {
 			spans = append(spans, [2]int{start, end})
-			words = append(words, ScoredWord{})
+			tokens = append(tokens, 0)
 			last++
 		}
 		spans[last][1] = max(spans[last][1], end)
-		words[last].Tokens++
+		tokens[last]++
 	}
-	end, runes := 0, 0
-	for i, span := range spans {
-		words[i].Word = text[span[0]:span[1]]
-		words[i].Start = runes + utf8.RuneCountInString(text[end:span[0]])
-		words[i].End = words[i].Start + utf8.RuneCountInString(words[i].Word)
-		end, runes = span[1], words[i].End
-	}
-	return words
+	return spans, tokens
 }

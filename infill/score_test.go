@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/lmtest"
 	"infill/lm"
-	"infill/lm/lmtest"
 	"infill/tokenize"
 )
 
@@ -157,5 +157,36 @@ func TestScoreValues(t *testing.T) {
 				t.Errorf("%+v: %s has %v, want %v", r, token.Token, token.LogProb, want)
 			}
 		}
+	}
+}
+
+// A blank that is no [MASK] is scored as it stands, with a warning of the first.
+func TestScoreOfABlank(t *testing.T) {
+	f, _ := newFake(t)
+	for text, want := range map[string]bool{"the ___ sat": true, "the cat sat": false, "___ the <mask>": true} {
+		score, err := f.Score(t.Context(), ScoreRequest{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		warned := strings.Contains(strings.Join(score.Warnings, "\n"), `"___" is scored as it stands: `)
+		if warned != want {
+			t.Errorf("%s: warnings %q", text, score.Warnings)
+		}
+	}
+}
+
+// The signature of a score tells its context, by which two scores differ.
+func TestSignatureOfAContext(t *testing.T) {
+	f, _ := newFake(t)
+	signatures := map[string]bool{}
+	for _, before := range []string{"", "the cat ran.", "the dog ran."} {
+		score, err := f.Score(t.Context(), ScoreRequest{Text: "the dog sat", Context: before})
+		if err != nil {
+			t.Fatal(err)
+		}
+		signatures[score.Signature] = true
+	}
+	if len(signatures) != 3 {
+		t.Errorf("three contexts have the signatures %v", signatures)
 	}
 }

@@ -12,6 +12,8 @@ import (
 // rule and proves them.
 const MethodSearch = "search"
 
+const maxTop = 10000 // fills that a search can be asked to prove
+
 // mostCombined is the largest number of fills of lists that a search scores
 // completely, so that each fill has a share.
 const mostCombined = 4096
@@ -21,37 +23,20 @@ var errNoFill = &ConstraintError{"the constraints forbid every fill: loosen them
 // Search finds the likeliest fills under the chain rule and proves them.
 type Search struct {
 	// Order is the order of the chain rule.
-	Order Order `option:"order" default:"l2r" word:"{l2r|r2l|N,N,...}" help:"order of the chain rule: left to right, right to left, or the blanks as numbered"`
+	Order Order `option:"order" default:"l2r" examples:"l2r,r2l" word:"{l2r|r2l|N,N,...}" help:"order of the chain rule: left to right, right to left, or the blanks as numbered"`
 	// Budget bounds the cost.
-	Budget Budget `option:"budget" default:"4000" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
+	Budget Budget `option:"budget" default:"4000" examples:"500,1000,2000,4000,10000,1s,5s,20s" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
 }
 
 // Name implements Method.
 func (Search) Name() string { return MethodSearch }
 
-func (Search) chosenBy() string { return "" }
-
-// Columns implements Method.
-func (Search) Columns() []string {
-	return []string{"probability", "share", "proven", "left_out_at_most"}
-}
-
-// Random implements Method.
-func (Search) Random() bool { return false }
-
-// Asks implements Method.
-func (s Search) Asks() Asked { return Asked{Seconds: s.Budget.Seconds} }
-
-// Within implements Method.
-func (s Search) Within(rows int) Method {
-	s.Budget = s.Budget.within(rows)
-	return s
-}
+func (Search) random() bool { return false }
 
 func (Search) heavy() bool { return false }
 
 func (s Search) settled() Method {
-	options.Settle(&s)
+	declared.Settle(&s)
 	return s
 }
 
@@ -104,6 +89,8 @@ func (s Search) likely(p *Plan) (rows int, bytes float64) {
 	return s.Budget.Rows, bytes
 }
 
+// solve searches until the k likeliest fills are proven, the budget is spent or
+// ctx ends.
 func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 	search, err := samplers.NewSearch(w.laws(s.Order))
 	if err != nil {

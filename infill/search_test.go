@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
 )
 
 func openBuiltIn(t *testing.T) *Filler {
@@ -275,7 +275,7 @@ func TestPatterns(t *testing.T) {
 		"the [MASK~[]a] .":             "the closing ] is missing",
 		"a [MASK=a~u.*] [MASK=a~un.*]": "one name",
 	} {
-		if err := check(f, template, o); err == nil || !strings.Contains(err.Error(), want) {
+		if err := planned(t, f, template, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", template, err, want)
 		}
 	}
@@ -369,7 +369,7 @@ func TestLongText(t *testing.T) {
 			t.Errorf("%s: %d tokens, %q", template, r.Stats.Seen, r.Warnings)
 		}
 	}
-	err := check(f, "the [MASK] sat on [MASK] . "+far+"the [MASK] sat", asked{})
+	err := planned(t, f, "the [MASK] sat on [MASK] . "+far+"the [MASK] sat", asked{})
 	if err == nil || !strings.Contains(err.Error(), "these fit together: 1 to 2, then 3; give each group its part") {
 		t.Error(err)
 	}
@@ -381,8 +381,10 @@ func TestDrawsTell(t *testing.T) {
 	o := asked{Samples: 40}
 	o.Budget.Rows = 1 << 20
 	var told []string
-	_, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) { told = append(told, p.String()) })
-	if err != nil || told[0] != "drawing, 0 of 40" || told[len(told)-1] != "drawing, 40 of 40" {
+	_, err := f.Fill(t.Context(), o.request(twoSlots), func(p Progress) {
+		told = append(told, fmt.Sprintf("%s, %d of %d", p.Method, p.Step, p.Steps))
+	})
+	if err != nil || told[0] != "draws, 0 of 40" || told[len(told)-1] != "draws, 40 of 40" {
 		t.Errorf("%q, %v", told, err)
 	}
 }
@@ -680,5 +682,21 @@ func compareFills(t *testing.T, r *Result, all map[string]float64) {
 		if *r.Proven && logp > least+1e-6 {
 			t.Errorf("%s has %v, more than the least of the proven fills, %v", key, logp, least)
 		}
+	}
+}
+
+// A search that seconds bound tells which part of them is used, and not of rows.
+func TestProgressOfSeconds(t *testing.T) {
+	f, _ := newFake(t)
+	told := 0
+	request := Request{Template: twoSlots, Method: Search{Budget: Budget{Seconds: 1e6}}}
+	_, err := f.Fill(t.Context(), request, func(p Progress) {
+		told++
+		if p.Step != 0 || p.Steps != 100 {
+			t.Errorf("step %d of %d, of a million seconds", p.Step, p.Steps)
+		}
+	})
+	if err != nil || told == 0 {
+		t.Errorf("told %d times, %v", told, err)
 	}
 }

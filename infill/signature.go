@@ -54,8 +54,8 @@ func (w *work) signature() string {
 	if !chains { // a sampler names itself
 		s.add("method", r.Method.Name())
 	}
-	s.facts(factsOf(r.Method))
-	if r.Method.Random() {
+	s.facts(declared.Said(r.Method))
+	if r.Method.random() {
 		s.add("seed", fmt.Sprint(r.Seed))
 	}
 	s.lists(r.Fit.Slots)
@@ -64,7 +64,7 @@ func (w *work) signature() string {
 	if fit.Fill == FillAny {
 		fit.Fill = "" // what the model itself takes
 	}
-	s.facts(factsOf(fit))
+	s.facts(declared.Said(fit))
 	s.context(string(r.Context), w.plan.filler.Model())
 	s.seen(w.plan.seen)
 	s.model(w.plan.filler.Model())
@@ -89,7 +89,7 @@ func (s *signature) context(text string, m Model) {
 	}
 }
 
-func (s *signature) facts(facts []Fact) {
+func (s *signature) facts(facts []option.Fact) {
 	for _, f := range facts {
 		s.add(f.Name, f.Text)
 	}

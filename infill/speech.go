@@ -40,7 +40,7 @@ var speech = sync.OnceValue(func() map[string]string {
 // A part is the parts of speech that a blank may take, and the letters that
 // touch the blank in the template.
 type part struct {
-	letters     string // one letter for each part of speech, as in speech
+	codes       string // one letter for each part of speech, as in speech
 	left, right string // in lower case
 }
 
@@ -52,7 +52,7 @@ func letterOf(name string) byte { return "nvar"[slices.Index(partsOfSpeech, name
 func newPart(t *tokenize.Template, b tokenize.Blank, parts []string) *part {
 	p := &part{}
 	for _, name := range parts {
-		p.letters += string(letterOf(name))
+		p.codes += string(letterOf(name))
 	}
 	left, right := t.Beside(b)
 	if b.TouchesLeft {
@@ -65,17 +65,18 @@ func newPart(t *tokenize.Template, b tokenize.Blank, parts []string) *part {
 }
 
 // takes reports whether a word, with the letters left and right of the blank,
-// can be one of the parts of speech.
+// can be one of the parts of speech. No word, "", cannot: the letters beside it
+// may spell another one.
 func (p *part) takes(word string) bool {
-	return strings.ContainsAny(speech()[p.left+strings.ToLower(word)+p.right], p.letters)
+	return word != "" && strings.ContainsAny(speech()[p.left+strings.ToLower(word)+p.right], p.codes)
 }
 
 // words returns what is left of the words of the part of speech without the
 // letters beside the blank, in lower case and sorted.
 func (p *part) words() []string {
 	var list []string
-	for word, letters := range speech() {
-		if !strings.ContainsAny(letters, p.letters) || len(word) <= len(p.left)+len(p.right) {
+	for word, codes := range speech() {
+		if !strings.ContainsAny(codes, p.codes) || len(word) <= len(p.left)+len(p.right) {
 			continue
 		}
 		if strings.HasPrefix(word, p.left) && strings.HasSuffix(word, p.right) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/infill"
+	"infill/samplers"
 )
 
 // TestSpeech: words have the part of speech that is asked for, of one piece and
@@ -56,7 +57,25 @@ func TestSpeech(t *testing.T) {
 			t.Errorf("%q are two words", fill.Values[0])
 		}
 	}
-	gibbs := infill.Chains{Sampler: infill.NewSampler("gibbs")}
+	// Two tokens are one word only if the second is a piece: "foot ball" is two.
+	for word, want := range map[string]bool{"football": true, "foot ball": false} {
+		_, err := f.Fill(t.Context(), infill.Request{Template: "it was a [MASK] .",
+			Fit: infill.Fit{Slots: infill.Lists{1: {word}}, Speech: infill.Parts{1: {"noun"}}}}, nil)
+		if (err == nil) != want || !want && !strings.Contains(err.Error(), "leave blank 1 no word of its list") {
+			t.Errorf("%q as a noun: %v", word, err)
+		}
+	}
+	// What is no word is no noun, though the letters beside it spell one.
+	for template, kind := range map[string]infill.FillKind{"the hou[MASK]se is big .": infill.FillAny,
+		"the zzqx[MASK:2=a] and the hou[MASK:2=a] are big .": infill.FillWords,
+		"the hou[MASK:2=a] and the zzqx[MASK:2=a] are big .": infill.FillWords} {
+		_, err := f.Fill(t.Context(), infill.Request{Template: template,
+			Fit: infill.Fit{Fill: kind, Speech: infill.Parts{0: {"noun"}}}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "nothing is left for blank 1") {
+			t.Errorf("%s: %v", template, err)
+		}
+	}
+	gibbs := infill.Chains{Sampler: samplers.Gibbs{}}
 	chained := first("she saw the [MASK] [MASK] .", gibbs, infill.Parts{2: {"noun"}})
 	for _, value := range values(chained, 1) {
 		if slices.Contains([]string{"was", "her", "of", "the"}, value) {
@@ -68,21 +87,6 @@ func TestSpeech(t *testing.T) {
 		Fit: infill.Fit{Speech: infill.Parts{3: {"noun"}}}}, nil); !errors.As(err, &option) ||
 		option.Option != "pos" {
 		t.Errorf("of a third blank: %v", err)
-	}
-}
-
-// TestSpeechOption: parts of speech are written as flags and JSON have them, and back.
-func TestSpeechOption(t *testing.T) {
-	option := infill.MustFind("pos")
-	for text, want := range map[string]string{
-		"noun": "noun", "noun,verb": "noun,verb", "1=noun 2=adjective, adverb": "1=noun 2=adjective,adverb",
-		"verb 2=noun": "verb 2=noun",
-		"nouns":       "", "1=": "", "1=noun 1=verb": "", "1=red": "",
-	} {
-		g, err := option.Given(text)
-		if (err == nil) != (want != "") || err == nil && g.Text() != want {
-			t.Errorf("%q: %v; want %q", text, err, want)
-		}
 	}
 }
 
@@ -113,7 +117,7 @@ func TestListRows(t *testing.T) {
 func TestMarksBeside(t *testing.T) {
 	f := open(t)
 	for _, left := range []string{"r\u00e9", "re\u0301"} {
-		_, err := f.Plan(infill.Request{Template: "the " + left + "[MASK] was here .",
+		_, err := f.Plan(t.Context(), infill.Request{Template: "the " + left + "[MASK] was here .",
 			Fit: infill.Fit{Speech: infill.Parts{0: {"noun"}}}})
 		if err == nil {
 			t.Errorf("%q goes on as an English noun", left)

@@ -22,7 +22,8 @@ type spellings struct {
 // words are what pieces spell together where no word is banned.
 type words interface {
 	// next yields the tokens that an open piece may take so that the other open
-	// pieces can be filled, too, each once.
+	// pieces can be filled, too, each once. It reads known before the first
+	// token: extend changes it meanwhile.
 	next(known []int, piece int) iter.Seq[int]
 	// has reports whether pieces that are all known spell a word.
 	has(known []int) bool

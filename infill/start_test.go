@@ -107,15 +107,25 @@ func TestCostOfCandidates(t *testing.T) {
 	bytes := func(candidates int) float64 {
 		o := chainOptions()
 		o.Chains.Candidates = candidates
-		plan, err := f.Plan(o.request(twoSlots))
+		plan, err := f.Plan(t.Context(), o.request(twoSlots))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, bytes := plan.Cost()
-		return bytes
+		_, most := plan.Cost()
+		return most.Bytes
 	}
 	few, more, all := bytes(2), bytes(12), bytes(0)
 	if few >= more || more >= all {
 		t.Errorf("2 candidates %v bytes, 12 %v, all %v", few, more, all)
+	}
+}
+
+// Half of a step is no warm-up, which a settled request says as a given 0 does.
+func TestNoWarmUp(t *testing.T) {
+	for _, steps := range []int{None, 1} {
+		settled := Request{Method: Chains{Steps: steps}}.Settled()
+		if c, _ := settled.Chains(); c.WarmUp != None {
+			t.Errorf("%d steps have the warm-up %d", steps, c.WarmUp)
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
 	"infill/tokenize"
 )
 
@@ -78,7 +78,7 @@ func TestEntropy(t *testing.T) {
 	f, _ := newFake(t)
 	template := "the [MASK] sat on [MASK:2]"
 	o := asked{Fill: FillAny}
-	plan, err := f.Plan(o.request(template))
+	plan, err := f.Plan(t.Context(), o.request(template))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,5 +121,30 @@ func TestWordsBeforeSpace(t *testing.T) {
 	if last := score.Tokens[len(score.Tokens)-1]; last.Span[0] < len("the the") || tokens != len(score.Tokens) ||
 		len(score.Words) == 0 || score.Words[0].Word != "the" {
 		t.Errorf("words %+v of the tokens %+v", score.Words, score.Tokens)
+	}
+}
+
+// TestPlaces: every place in a text is counted in characters.
+func TestPlaces(t *testing.T) {
+	f := openBuiltIn(t)
+	const left, right = "Élan 👍 猫, the café ", " on the naïve mat."
+	whole := []rune(left + "sat" + right)
+	score, err := f.Score(t.Context(), ScoreRequest{Text: string(whole)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Gaps(t.Context(), GapsRequest{Text: left + "[sat]" + right})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := fill(t, f, left+"[MASK]"+right, asked{Slots: Lists{1: {"sat"}}})
+	at := slices.IndexFunc(score.Words, func(w ScoredWord) bool { return w.Word == "sat" })
+	token := slices.IndexFunc(score.Tokens, func(t TokenScore) bool { return t.Token == "sat" })
+	start := len([]rune(left))
+	want := [2]int{start, start + 3}
+	got := [][2]int{{score.Words[at].Start, score.Words[at].End}, score.Tokens[token].Span, e.Gaps[0].Span,
+		r.Fills[0].Spans[0], {r.Blanks[0][0], r.Blanks[0][1] - 3}}
+	if !slices.Equal(got, slices.Repeat([][2]int{want}, 5)) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -8,7 +8,7 @@ import (
 // TestUnspacedScripts: blanks between letters of scripts that write no blanks
 // take words, one character or more, and lists.
 func TestUnspacedScripts(t *testing.T) {
-	f, err := Open(OpenOptions{Model: "../lm/internal/bert/testdata/mmbert"})
+	f, err := Open(OpenOptions{Model: "../internal/bert/testdata/mmbert"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"infill/internal/option"
+	"infill/internal/phrase"
 	"infill/lm"
 	"infill/samplers"
 )
@@ -107,13 +108,13 @@ func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
 			}
 		}
 	}
-	return MostProbable(support, sum, candidates)
+	return mostProbable(support, sum, candidates)
 }
 
-// MostProbable returns the tokens that a slot may take, ascending: the number
+// mostProbable returns the tokens that a slot may take, ascending: the number
 // of fillable tokens that the model finds most probable, or all if number is 0.
 // Of tokens with equal probabilities, it prefers the smaller id.
-func MostProbable(fillable []int, logp []float32, number int) []int {
+func mostProbable(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable
 	}
@@ -145,12 +146,11 @@ func (c Chains) fits(p *Plan) error {
 			"one, as in [MASK:2]", p.lengths)
 	}
 	why := p.layouts[0].together()
-	kind := samplers.Describe(c.Sampler.Spec.Name)
+	kind := c.Sampler.Describe()
 	switch {
 	case why == "":
 	case kind.Conditionals:
-		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", c.Sampler.Spec.Name, why,
-			Samplers()[0])
+		return misfit("sampler", "%s cannot move slots together, which %s need: take dmala", kind.Name, why)
 	case c.Initial.Kind == StartMask:
 		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
 	}
@@ -161,7 +161,7 @@ func (c Chains) fits(p *Plan) error {
 }
 
 // newTarget returns the target distribution over the variables of a layout.
-func newTarget(model LanguageModel, l *layout, list []variable, o lm.TargetOptions) (lm.Target, error) {
+func newTarget(model lm.Asker, l *layout, list []variable, o lm.TargetOptions) (lm.Target, error) {
 	o.Support = make([][]int, len(l.question.slots))
 	for n := range list {
 		for i, slot := range list[n].slots {
@@ -307,7 +307,7 @@ func (v *vocabulary) given(l *layout, list []variable, fills []string) ([]int, e
 		}
 		if len(ids) != b.Slots {
 			return nil, misfit("initial", "%q has %s, blank %d has %d", fills[i],
-				Counted(len(ids), "token"), i+1, b.Slots)
+				phrase.Counted(len(ids), "token"), i+1, b.Slots)
 		}
 		copy(tokens[b.First:], ids)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/diff/fd"
 
+	"infill/internal/lmtest"
 	"infill/lm"
-	"infill/lm/lmtest"
 )
 
 // TestTied compares the frequencies of a template with two blanks of one name and
@@ -102,7 +102,7 @@ func TestVariableGradient(t *testing.T) {
 			o := asked{}
 			o.Fill, o.Distinct = FillAny, !strings.Contains(test.name, "name")
 			f, _ := newFake(t)
-			plan, err := f.Plan(o.request(template))
+			plan, err := f.Plan(t.Context(), o.request(template))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,6 +182,8 @@ type given struct {
 	*lmtest.Model
 	target lm.Target
 }
+
+func (g given) For(*lm.Caller) lm.Asker { return g }
 
 func (g given) NewTarget([]int, []int, lm.TargetOptions) (lm.Target, error) { return g.target, nil }
 

@@ -7,52 +7,47 @@ import (
 	"sync"
 )
 
-// Number is the number of the version that this module is, or becomes when it is
-// released. CITATION.cff, the README and the wheel have the same.
-const Number = "0.3.0"
+// Number is the version of this module: that of a release in its commit, and in those
+// behind it the next one with "-dev". CITATION.cff, the pages and the wheel have the same.
+const Number = "0.4.0-dev"
 
-// release is the version and commit of a build by cmd/release; "" in other builds.
-var release string
+// commit is that of a build by cmd/release; "" in other builds.
+var commit string
 
-// Version returns the version of this module in the running program: Number in a
-// release, and in a build of the commit that is tagged with it. In another build, and
-// by go run, which records no commit, it is Number with "-dev" and the commit, if known.
+// Version returns Number and, where it is known, the commit of this module in the running
+// program, as in "0.4.0+0123456789ab". go run records no commit.
 func Version() string { return version() }
 
 // version is read once: each result has a signature with it.
 var version = sync.OnceValue(func() string {
-	if release != "" {
-		return release
-	}
+	built := commit
 	build, known := debug.ReadBuildInfo()
-	if !known {
-		return Number + "-dev"
+	if built == "" && known {
+		built = commitOf(build)
 	}
-	return versionOf(build)
+	if built == "" {
+		return Number
+	}
+	return Number + "+" + built
 })
 
-// versionOf returns the version of a build that is no release of cmd/release.
-func versionOf(build *debug.BuildInfo) string {
-	version := Number + "-dev"
+// commitOf returns the commit of this module in a build, or "".
+func commitOf(build *debug.BuildInfo) string {
 	own := strings.TrimSuffix(reflect.TypeFor[Filler]().PkgPath(), "/infill") // path of this module
 	if build.Main.Path != own {
-		return version // a commit would be that of the module that uses this one
-	}
-	if build.Main.Version == "v"+Number {
-		return Number
+		return "" // the commit is that of the module that uses this one
 	}
 	settings := map[string]string{}
 	for _, s := range build.Settings {
 		settings[s.Key] = s.Value
 	}
 	const digits = 12
-	commit := settings["vcs.revision"]
-	if len(commit) < digits {
-		return version
+	revision := settings["vcs.revision"]
+	if len(revision) < digits {
+		return ""
 	}
-	version += "+" + commit[:digits]
 	if settings["vcs.modified"] == "true" {
-		version += "-dirty"
+		return revision[:digits] + ".dirty"
 	}
-	return version
+	return revision[:digits]
 }

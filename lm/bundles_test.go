@@ -55,7 +55,7 @@ type referenceCase struct {
 
 func references(t testing.TB) []reference {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("internal", "bert", "testdata", "*", "reference.json"))
+	files, err := filepath.Glob(filepath.Join("..", "internal", "bert", "testdata", "*", "reference.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no reference values, %v", err)
 	}

@@ -5,18 +5,17 @@ import (
 	"fmt"
 	"sync"
 
-	"infill/lm/internal/ort"
+	"infill/internal/ort"
 )
 
-// rowsJob computes the rows of a batch. Rows with equal numbers of tokens and
-// of queries share calls, whichever text they come from.
+// rowsJob computes the rows of a batch. Rows of about one length with equal
+// numbers of queries share calls, whichever text they come from.
 //
-// The results of a row do not depend on the other rows of a call: a row always
-// runs at the length of its bucket, alone or not (TestNeighbours).
+// The results of a row do not depend on the other rows of a call
+// (TestNeighbours).
 type rowsJob struct {
-	m      *MaskedLM
-	batch  *batch
-	tokens int // tokens of each row, padding included
+	m     *MaskedLM
+	batch *batch
 	// once is when the first call makes room for the results: those of all rows that
 	// wait would take gigabytes.
 	once sync.Once
@@ -25,9 +24,10 @@ type rowsJob struct {
 var _ job = (*rowsJob)(nil)
 
 func (j *rowsJob) rows() int                 { return j.batch.rows() }
-func (j *rowsJob) cost() int                 { return j.tokens }
-func (j *rowsJob) room() int                 { return j.m.chunk.rows(j.tokens, j.batch.perRow) }
-func (j *rowsJob) fitting(room, row int) int { return min(room, j.rows()-row) }
+func (j *rowsJob) cost() int                 { return j.batch.tokens }
+func (j *rowsJob) room() int                 { return j.m.chunk.tokens }
+func (j *rowsJob) size() int                 { return j.m.chunk.size(j.batch.tokens, j.batch.perRow) }
+func (j *rowsJob) fitting(room, row int) int { return min(room/j.size(), j.rows()-row) }
 
 // wide: a large model, whose weights come from memory at each call, has a session for all
 // cores.
@@ -35,22 +35,19 @@ func (j *rowsJob) wide() bool { return !j.m.onCores() || j.m.wide.threads > 1 }
 
 func (j *rowsJob) shares(other job) bool {
 	o, ok := other.(*rowsJob)
-	return ok && o.tokens == j.tokens && o.batch.perRow == j.batch.perRow
+	return ok && o.batch.perRow == j.batch.perRow && j.m.alike(o.batch.tokens, j.batch.tokens)
 }
 
-// bucket returns the length to which a row with that number of tokens is
-// padded: a multiple of 4, if the model pads.
-func (m *MaskedLM) bucket(tokens int) int {
-	if !m.padded {
-		return tokens
-	}
-	const step = 4
-	return min(whole(tokens, step)*step, m.Positions())
+// alike reports whether rows of two lengths share calls: if the model packs them,
+// those of about one length, because attention is as wide as the longest is long.
+func (m *MaskedLM) alike(a, b int) bool {
+	const about = 8
+	return a == b || m.packed && whole(a, about) == whole(b, about)
 }
 
 // run computes the results of b.
-func (m *MaskedLM) run(ctx context.Context, b *batch) error {
-	return m.engine.await(ctx, &rowsJob{m: m, batch: b, tokens: m.bucket(b.tokens)})
+func (a *asker) run(ctx context.Context, b *batch) error {
+	return a.m.engine.await(ctx, a.caller, &rowsJob{m: a.m, batch: b})
 }
 
 // stretch is the rows from <= row < to of a batch.
@@ -59,39 +56,37 @@ type stretch struct {
 	from, to int
 }
 
-// sharedCall holds the buffers of one worker, and the sizes (rows, perRow,
+// sharedCall holds the buffers of one worker, and the sizes (rows, tokens, perRow,
 // width) of the call that the worker runs.
 type sharedCall struct {
-	ids, queries, targets, candidates, chosen, lengths []int64
-	target, candidate, vocabulary                      []float32
-	rows, perRow, width                                int
-	alone                                              bool // whether no other call runs, and no row waits
+	ids, queries, targets, candidates, chosen []int64
+	positions, spread, kept, lengths          []int64 // of packed rows, see graphs.Packing
+	target, candidate, vocabulary             []float32
+	rows, tokens, perRow, width               int
+	alone                                     bool // whether no other call runs, and no row waits
 
 	at, wanted []int64   // inputs of calls that compute gradients
 	bySlot     []float32 // output of gradient calls [slots × chains × slotWidth]
 }
 
-// gather fills c with the inputs of one call: all stretches, whose rows are
-// padded to the same number of tokens.
-func (c *sharedCall) gather(stretches []stretch, tokens int) {
-	for _, list := range []*[]int64{&c.ids, &c.queries, &c.targets, &c.candidates, &c.chosen, &c.lengths} {
+// gather fills c with the inputs of one call: all stretches, one behind the other.
+func (c *sharedCall) gather(stretches []stretch) {
+	for _, list := range []*[]int64{&c.ids, &c.queries, &c.targets, &c.candidates, &c.chosen} {
 		*list = (*list)[:0]
 	}
 	c.rows = 0
+	c.tokens = 0
 	c.perRow = stretches[0].perRow
 	c.width = 0
 	for _, s := range stretches {
 		c.rows += s.to - s.from
+		c.tokens = max(c.tokens, s.tokens)
 		c.width = max(c.width, s.width)
 	}
 	for _, s := range stretches {
 		for row := s.from; row < s.to; row++ {
 			base := int64(len(c.ids))
 			c.ids = append(c.ids, s.ids[row*s.tokens:(row+1)*s.tokens]...)
-			for range tokens - s.tokens {
-				c.ids = append(c.ids, 0)
-			}
-			c.lengths = append(c.lengths, int64(s.tokens))
 			for q := row * c.perRow; q < (row+1)*c.perRow; q++ {
 				if s.everything {
 					c.chosen = append(c.chosen, int64(len(c.queries)))
@@ -107,26 +102,44 @@ func (c *sharedCall) gather(stretches []stretch, tokens int) {
 	}
 }
 
-// double makes a call of one row a call of two equal rows: an unpacked matrix
-// times one row runs in a kernel whose last digits differ.
-func (c *sharedCall) double(tokens int) {
-	c.rows = 2
-	c.queries = append(c.queries, c.queries[0]+int64(tokens))
-	c.ids = append(c.ids, c.ids...)
-	c.lengths = append(c.lengths, c.lengths...)
-	c.targets = append(c.targets, c.targets...)
-	c.candidates = append(c.candidates, c.candidates...)
+// attentionStep is what the width of attention is a multiple of. With such widths,
+// its results do not depend on the width (TestNeighbours).
+const attentionStep = 4
+
+// pack fills c with the places of the tokens that gather has put one behind the
+// other.
+func (c *sharedCall) pack(stretches []stretch) {
+	for _, list := range []*[]int64{&c.positions, &c.spread, &c.kept, &c.lengths} {
+		*list = (*list)[:0]
+	}
+	c.tokens = whole(c.tokens, attentionStep) * attentionStep
+	for _, s := range stretches {
+		for range s.to - s.from {
+			first := len(c.lengths) * c.tokens // of the row, where each has the width of attention
+			base := len(c.kept)                // of the row, among the packed
+			for i := range c.tokens {
+				at := base // at padding, any
+				if i < s.tokens {
+					at += i
+					c.positions = append(c.positions, int64(i))
+					c.kept = append(c.kept, int64(first+i))
+				}
+				c.spread = append(c.spread, int64(at))
+			}
+			c.lengths = append(c.lengths, int64(s.tokens))
+		}
+	}
 }
 
 // tensors returns the inputs and outputs that every graph has. The outputs
 // write to target, candidate and all.
-func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []float32) (inputs, outputs []ort.Tensor) {
+func (c *sharedCall) tensors(vocabulary int, target, candidate, all []float32) (inputs, outputs []ort.Tensor) {
 	rows := int64(c.rows)
 	queries := int64(c.rows * c.perRow)
 	width := int64(c.width)
 	whole := int64(len(c.chosen))
 	inputs = []ort.Tensor{
-		ort.Int64([]int64{rows, int64(tokens)}, c.ids),
+		ort.Int64([]int64{rows, int64(c.tokens)}, c.ids),
 		ort.Int64([]int64{rows, int64(c.perRow)}, c.queries),
 		ort.Int64([]int64{queries, 1}, c.targets),
 		ort.Int64([]int64{queries, width}, c.candidates),
@@ -138,6 +151,14 @@ func (c *sharedCall) tensors(tokens, vocabulary int, target, candidate, all []fl
 		ort.Float32([]int64{whole, int64(vocabulary)}, all),
 	}
 	return inputs, outputs
+}
+
+// packing replaces the inputs' ids by packed ones, and appends where these stand.
+func (c *sharedCall) packing(inputs []ort.Tensor) []ort.Tensor {
+	all := []int64{int64(len(c.ids))}
+	inputs[0] = ort.Int64(all, c.ids)
+	return append(inputs, ort.Int64(all, c.positions), ort.Int64([]int64{int64(c.rows), int64(c.tokens)}, c.spread),
+		ort.Int64(all, c.kept), ort.Int64([]int64{int64(c.rows)}, c.lengths))
 }
 
 // run implements job.
@@ -153,18 +174,24 @@ func (j *rowsJob) run(ctx context.Context, c *sharedCall, parts []part) error {
 	}
 	vocabulary := m.Vocabulary()
 	var stretches []stretch
+	queries := 0
 	for _, p := range parts {
 		other := p.job.(*rowsJob)
 		other.once.Do(func() { other.batch.prepare(vocabulary) })
 		stretches = append(stretches, stretch{other.batch, p.from, p.to})
+		queries += (p.to - p.from) * other.batch.perRow
 	}
-	c.gather(stretches, j.tokens)
-	twice := c.rows*c.perRow == 1 && m.mapped()
-	if twice {
-		c.double(j.tokens)
+	if queries == 1 && m.mapped() {
+		// An unpacked matrix times one row runs in a kernel whose last digits differ: the
+		// row runs twice.
+		stretches = append(stretches, stretches[0])
+	}
+	c.gather(stretches)
+	if m.packed {
+		c.pack(stretches)
 	}
 	var target, candidate, all []float32
-	alone := len(parts) == 1 && !twice
+	alone := len(stretches) == 1
 	if alone { // the model writes into the caller's memory
 		target, candidate, all = stretches[0].results(vocabulary)
 	} else {
@@ -175,9 +202,9 @@ func (j *rowsJob) run(ctx context.Context, c *sharedCall, parts []part) error {
 		candidate = c.candidate
 		all = c.vocabulary
 	}
-	inputs, outputs := c.tensors(j.tokens, vocabulary, target, candidate, all)
-	if m.padded {
-		inputs = append(inputs, ort.Int64([]int64{int64(c.rows)}, c.lengths))
+	inputs, outputs := c.tensors(vocabulary, target, candidate, all)
+	if m.packed {
+		inputs = c.packing(inputs)
 	}
 	err = session.Run(ctx, inputs, outputs)
 	if err != nil {
@@ -201,9 +228,10 @@ type chunkLimits struct {
 	queries int // most queried positions of a call, each of which has an array of vocabulary size
 }
 
-// rows returns how many rows of the given size fit one call.
-func (l chunkLimits) rows(tokens, perRow int) int {
-	return max(1, min(l.tokens/tokens, l.queries/perRow))
+// size returns the part of a call's tokens that a row takes up: its own, or more
+// if its queries are what bounds the call.
+func (l chunkLimits) size(tokens, perRow int) int {
+	return max(tokens, whole(l.tokens*perRow, l.queries))
 }
 
 // batch is rows of one length, each with the same number of queried positions.

@@ -1,6 +1,7 @@
 package lm_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,16 +9,18 @@ import (
 	"testing"
 
 	"infill/internal/check"
-	"infill/lm/internal/ort/library"
+	"infill/internal/ort/library"
 	"infill/models"
 )
 
-// The values of TestGolden hold with the library of each carrier that can be
+var fetch = flag.Bool("fetch", false, "fetch onnxruntime by each carrier, over the network")
+
+// With -fetch, the values of TestGolden hold with the library of each carrier that can be
 // reached from here. A carrier is reached alone: the others' programs are not
 // found, and their addresses lead nowhere.
 func TestGoldenOfEachCarrier(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fetches over the network")
+	if !*fetch {
+		t.Skip("fetches over the network: give -fetch")
 	}
 	for _, carrier := range []struct {
 		name, mirror, version string

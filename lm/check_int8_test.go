@@ -6,9 +6,8 @@ import (
 	"infill/internal/check"
 )
 
-// Without VNNI, x86 cuts sums of bytes off; elsewhere, int8 was not tried.
+// Int8 runs on x86, and was not tried elsewhere.
 func TestCheckInt8(t *testing.T) {
-	check.OK(t, checkInt8("amd64", true))
-	check.Says(t, checkInt8("amd64", false), "no VNNI (AVX-512 or AVX)", "wrong numbers")
-	check.Says(t, checkInt8("arm64", true), "not tried", "arm64")
+	check.OK(t, checkInt8("amd64"))
+	check.Says(t, checkInt8("arm64"), "not tried", "arm64")
 }

@@ -26,10 +26,12 @@ type job interface {
 	rows() int
 	// cost returns what a row costs, as a number of tokens.
 	cost() int
-	// room returns how many rows such as the job's a call has room for.
+	// room returns how many tokens a call has room for, and size how many of these a
+	// row takes up.
 	room() int
+	size() int
 	// fitting returns how many rows, from row on, a call with the given room
-	// takes: it may be more than the room.
+	// takes: they may take up more than the room.
 	fitting(room, row int) int
 	// shares reports whether rows of the other job may stand in the same call.
 	// A job shares calls with itself.
@@ -96,7 +98,7 @@ func (e *engine) rate() float64 {
 // the engine uses the fields, under engine.lock.
 type request struct {
 	ctx    context.Context
-	caller *caller
+	caller *Caller
 	job    job
 	next   int // index of the first row that no call has taken
 	left   int // number of rows without a result
@@ -106,78 +108,12 @@ type request struct {
 	done   chan struct{}
 }
 
-func newRequest(ctx context.Context, j job) *request {
-	c, ok := ctx.Value(callerKey{}).(*caller)
-	if !ok {
-		c = &caller{}
-	}
+func newRequest(ctx context.Context, c *Caller, j job) *request {
 	return &request{ctx: ctx, caller: c, job: j, left: j.rows(), done: make(chan struct{})}
 }
 
 // waiting returns the number of rows that no call has taken.
 func (r *request) waiting() int { return r.job.rows() - r.next }
-
-// caller adds up the cost of all rows that one user of the engine has run.
-type caller struct {
-	spent atomic.Int64
-	turn  int64 // of heavy, calls take those of the smallest turn first
-	// admit is called once before rows by which spent grows beyond limit; refused is its
-	// error.
-	admit   func(ctx context.Context) error
-	limit   int64
-	once    sync.Once
-	refused error
-}
-
-// admitted returns the error of admit if a job goes beyond the limit.
-func (c *caller) admitted(ctx context.Context, cost int) error {
-	if c.admit == nil || c.spent.Load()+int64(cost) <= c.limit {
-		return nil
-	}
-	c.once.Do(func() { c.refused = c.admit(ctx) })
-	return c.refused
-}
-
-type callerKey struct{}
-
-// OneCaller returns a context under which all rows count for one caller, so
-// that a caller of many rows does not delay others. If heavy is true, that
-// caller counts as one of many rows from the start. Without OneCaller, each
-// call of a model is a caller.
-func OneCaller(ctx context.Context, heavy bool) context.Context {
-	if ctx.Value(callerKey{}) != nil {
-		return ctx
-	}
-	c := &caller{}
-	if heavy {
-		c.spent.Store(MostLight)
-	}
-	return context.WithValue(ctx, callerKey{}, c)
-}
-
-// InTurn returns OneCaller's context for text number turn, from 1, of a file. Rows of
-// earlier texts go first: so a file's texts end in their order, and few of them hold
-// their searches in memory.
-func InTurn(ctx context.Context, turn int64) context.Context {
-	ctx = OneCaller(ctx, true)
-	ctx.Value(callerKey{}).(*caller).turn = turn
-	return ctx
-}
-
-// Admitted returns OneCaller's context of a caller that calls admit once, before its rows
-// cost more than limit, a number of tokens. These rows wait for admit, and fail with its
-// error.
-func Admitted(ctx context.Context, heavy bool, limit int, admit func(ctx context.Context) error) context.Context {
-	ctx = OneCaller(ctx, heavy)
-	c := ctx.Value(callerKey{}).(*caller)
-	c.admit = admit
-	c.limit = c.spent.Load() + int64(limit)
-	return ctx
-}
-
-// MostLight is the largest cost of rows, as a number of tokens, of a caller of
-// few rows.
-const MostLight = 1024
 
 // After a call from light, the next shortCalls calls from heavy cost at most
 // shortCost.
@@ -195,16 +131,19 @@ type part struct {
 	from, to int
 }
 
-// await runs jobs, which are of one caller. If ctx ends, await returns at the next
+// cost returns what the rows of the part cost, as a number of tokens.
+func (p part) cost() int { return (p.to - p.from) * p.job.cost() }
+
+// await runs jobs for a caller. If ctx ends, await returns at the next
 // node of the graph or, if other callers share the call, after the call. If a job
 // fails, the others end too.
-func (e *engine) await(ctx context.Context, jobs ...job) error {
-	ctx, stop := context.WithCancel(OneCaller(ctx, false))
+func (e *engine) await(ctx context.Context, c *Caller, jobs ...job) error {
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var requests []*request
 	cost := 0
 	for _, j := range jobs {
-		r := newRequest(ctx, j)
+		r := newRequest(ctx, c, j)
 		if r.left > 0 {
 			cost += r.left * j.cost()
 			requests = append(requests, r)
@@ -213,7 +152,7 @@ func (e *engine) await(ctx context.Context, jobs ...job) error {
 	if len(requests) == 0 {
 		return nil
 	}
-	err := requests[0].caller.admitted(ctx, cost)
+	err := c.admitted(ctx, cost)
 	if err != nil {
 		return err
 	}
@@ -246,7 +185,7 @@ func (e *engine) wait(ctx context.Context, r *request) error {
 func (e *engine) submit(requests ...*request) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
-	cost := int(requests[0].caller.spent.Load())
+	cost := int(requests[0].caller.weight())
 	for _, r := range requests {
 		cost += r.left * r.job.cost()
 	}
@@ -265,7 +204,7 @@ func (e *engine) submit(requests ...*request) {
 func (e *engine) deal(requests []*request) {
 	for _, r := range requests {
 		if !r.job.wide() {
-			r.calls = whole(r.left, r.job.room()*e.workers) * e.workers
+			r.calls = whole(r.left, max(1, r.job.room()/r.job.size())*e.workers) * e.workers
 		}
 	}
 }
@@ -368,43 +307,61 @@ func (e *engine) work() {
 // request. A request with rows left over moves to the end of the queue.
 func (e *engine) take() (parts []part) {
 	queue := e.queue()
-	e.heavyNext = queue == &e.light
-	before := func(a, b *request) int { return cmp.Compare(a.caller.turn, b.caller.turn) }
-	if e.heavyNext { // who has had least goes first
-		before = func(a, b *request) int { return cmp.Compare(a.caller.spent.Load(), b.caller.spent.Load()) }
-	}
-	slices.SortStableFunc(*queue, before)
-	head := (*queue)[0]
-	first := head.job
-	room := first.room()
-	if head.calls > 0 {
-		room = min(room, max(whole(head.waiting(), head.calls), leastDealt/first.cost()))
-		head.calls--
-	}
-	if e.heavyNext {
+	light := queue == &e.light
+	e.heavyNext = light
+	if light {
+		slices.SortStableFunc(*queue, leastFirst)
 		e.short = shortCalls
-	} else if e.short > 0 {
-		e.short--
-		room = min(room, max(1, shortCost/first.cost()))
+	} else {
+		slices.SortStableFunc(*queue, byTurn)
 	}
-	var later []*request
-	*queue = slices.DeleteFunc(*queue, func(r *request) bool {
-		if room <= 0 || !r.job.shares(first) {
-			return false
+	first := (*queue)[0]
+	room := e.space(first, light)
+	var waiting, later []*request
+	for _, r := range *queue {
+		if room < r.job.size() || !r.job.shares(first.job) {
+			waiting = append(waiting, r)
+			continue
 		}
-		n := r.job.fitting(room, r.next)
-		parts = append(parts, part{r, r.next, r.next + n})
-		r.next += n
-		room -= n
-		r.caller.spent.Add(int64(n * r.job.cost()))
-		e.cost += float64(n * r.job.cost())
+		p := r.split(room)
+		parts = append(parts, p)
+		room -= (p.to - p.from) * r.job.size()
+		e.cost += float64(p.cost())
 		if r.waiting() > 0 {
 			later = append(later, r)
 		}
-		return true
-	})
-	*queue = append(*queue, later...)
+	}
+	*queue = append(waiting, later...)
 	return parts
+}
+
+// leastFirst and byTurn order light and heavy requests: by what the caller's rows
+// have cost, and by the caller's turn.
+func leastFirst(a, b *request) int { return cmp.Compare(a.caller.weight(), b.caller.weight()) }
+func byTurn(a, b *request) int     { return cmp.Compare(a.caller.Turn, b.caller.Turn) }
+
+// space returns the room of a call that begins with rows of r: less than the
+// job's where the rows are dealt among workers, or where a call is kept short.
+func (e *engine) space(r *request, light bool) int {
+	size := r.job.size()
+	room := max(r.job.room(), size)
+	if r.calls > 0 {
+		room = min(room, max(whole(r.waiting(), r.calls), leastDealt/r.job.cost())*size)
+		r.calls--
+	}
+	if !light && e.short > 0 {
+		e.short--
+		room = min(room, max(1, shortCost/r.job.cost())*size)
+	}
+	return room
+}
+
+// split takes from r the rows for a call with that much room.
+func (r *request) split(room int) part {
+	p := part{r, r.next, r.next + r.job.fitting(room, r.next)}
+	r.next = p.to
+	r.caller.spent.Add(int64(p.cost()))
+	return p
 }
 
 // call runs parts, whose jobs share calls, in one call.

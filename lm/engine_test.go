@@ -12,7 +12,7 @@ import (
 
 	"infill/internal/check"
 	"infill/internal/modelstest"
-	"infill/lm/internal/onnx"
+	"infill/internal/onnx"
 	"infill/models"
 )
 
@@ -36,9 +36,12 @@ func builtIn(tb testing.TB) *models.Bundle {
 
 // anyBatch is a batch like those that templates make: of any length, number of
 // queries and width.
-func anyBatch(rng *rand.Rand, rows int) *batch {
+func anyBatch(rng *rand.Rand, rows int) *batch { return batchOf(rng, rows, 4+rng.IntN(30)) }
+
+// batchOf makes a batch of rows with so many tokens.
+func batchOf(rng *rand.Rand, rows, tokens int) *batch {
 	b := &batch{}
-	b.reset(4+rng.IntN(30), 1+rng.IntN(2), []int{0, 7, 40}[rng.IntN(3)], rng.IntN(3) == 0)
+	b.reset(tokens, 1+rng.IntN(2), []int{0, 7, 40}[rng.IntN(3)], rng.IntN(3) == 0)
 	for range rows {
 		for range b.tokens {
 			b.ids = append(b.ids, int64(1000+rng.IntN(20000)))
@@ -88,15 +91,18 @@ func TestNeighbours(t *testing.T) {
 			alone, together := make([]*batch, 60), make([]*batch, 60)
 			for i := range alone {
 				b := anyBatch(rng, 1+rng.IntN(3)*rng.IntN(4))
+				if i%10 == 0 { // attention is as wide as a call's longest row
+					b = batchOf(rng, 1, m.Positions()*(i/10+1)/6)
+				}
 				c := *b
 				alone[i], together[i] = b, &c
-				check.OK(t, m.run(t.Context(), b))
+				check.OK(t, m.as(&Caller{}).run(t.Context(), b))
 			}
 			calls, rows := m.engine.calls.Load(), m.engine.rows.Load()
 			var wait sync.WaitGroup
 			for _, b := range together {
 				wait.Go(func() {
-					if err := m.run(t.Context(), b); err != nil {
+					if err := m.as(&Caller{}).run(t.Context(), b); err != nil {
 						t.Error(err)
 					}
 				})
@@ -117,24 +123,24 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// Padding changes no more than rounding does.
-func TestPadding(t *testing.T) {
+// Packing changes no more than rounding does.
+func TestPacking(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
 	exact := engineModel(t, builtIn(t), Options{Device: "cpu"})
-	exact.padded = false
+	exact.packed = false
 	exact.conditionals.inputs = exact.conditionals.inputs[:5]
 	rng, worst := rand.New(rand.NewPCG(7, 8)), 0.0
 	for range 40 {
 		b := anyBatch(rng, 2)
 		c := *b
-		check.OK(t, errors.Join(m.run(t.Context(), b), exact.run(t.Context(), &c)))
+		check.OK(t, errors.Join(m.as(&Caller{}).run(t.Context(), b), exact.as(&Caller{}).run(t.Context(), &c)))
 		for i := range b.target {
 			worst = max(worst, float64(b.target[i]-c.target[i]), float64(c.target[i]-b.target[i]))
 		}
 	}
 	t.Logf("largest difference %.2g nats", worst)
 	if worst > 2e-5 {
-		t.Errorf("padding changes a log-probability by %g nats", worst)
+		t.Errorf("packing changes a log-probability by %g nats", worst)
 	}
 }
 
@@ -153,10 +159,10 @@ func TestLeave(t *testing.T) {
 		wait.Go(func() {
 			defer cancel()
 			c := *b
-			err := m.run(ctx, b)
+			err := m.as(&Caller{}).run(ctx, b)
 			switch {
 			case err == nil:
-				if err := m.run(t.Context(), &c); err != nil || !same(b, &c) {
+				if err := m.as(&Caller{}).run(t.Context(), &c); err != nil || !same(b, &c) {
 					t.Errorf("batch %d: other results when asked again (%v)", i, err)
 				}
 			case !errors.Is(err, context.DeadlineExceeded) || i%2 == 0:
@@ -267,7 +273,7 @@ func TestFailedCall(t *testing.T) {
 	for range 10 {
 		b := anyBatch(rng, 300)
 		wait.Go(func() {
-			if err := m.run(t.Context(), b); err == nil {
+			if err := m.as(&Caller{}).run(t.Context(), b); err == nil {
 				t.Error("no error")
 			}
 		})
@@ -278,17 +284,17 @@ func TestFailedCall(t *testing.T) {
 // Who asks for a row of a length of its own waits for one call, however many
 // rows of another length wait.
 func TestOldestFirst(t *testing.T) {
-	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	m := &MaskedLM{chunk: chunkLimits{tokens: 2730, queries: 256}} // of rows of one length
 	e := &engine{running: 1}
 	for _, of := range []struct{ tokens, rows int }{{8, 4000}, {16, 1}} {
 		b := &batch{}
 		b.reset(of.tokens, 1, 0, false)
 		b.ids, b.queries = make([]int64, of.tokens*of.rows), make([]int64, of.rows)
-		e.submit(newRequest(OneCaller(t.Context(), true), &rowsJob{m: m, batch: b, tokens: of.tokens}))
+		e.submit(newRequest(t.Context(), &Caller{Heavy: true}, &rowsJob{m: m, batch: b}))
 	}
 	for call, tokens := range []int{8, 16, 8, 8} {
-		if parts := e.take(); parts[0].job.(*rowsJob).tokens != tokens {
-			t.Errorf("call %d is of %d tokens, want %d", call, parts[0].job.(*rowsJob).tokens, tokens)
+		if parts := e.take(); parts[0].job.cost() != tokens {
+			t.Errorf("call %d is of %d tokens, want %d", call, parts[0].job.cost(), tokens)
 		}
 	}
 }
@@ -304,8 +310,8 @@ func TestWide(t *testing.T) {
 		b := anyBatch(rng, 1)
 		same := *b
 		same.target, same.candidate, same.vocabulary = nil, nil, nil
-		check.OK(t, one.run(t.Context(), b))
-		check.OK(t, wide.run(t.Context(), &same))
+		check.OK(t, one.as(&Caller{}).run(t.Context(), b))
+		check.OK(t, wide.as(&Caller{}).run(t.Context(), &same))
 		if !slices.Equal(b.target, same.target) || !slices.Equal(b.candidate, same.candidate) ||
 			!slices.Equal(b.vocabulary, same.vocabulary) {
 			t.Error("a call with all cores has other bits")

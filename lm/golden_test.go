@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -69,14 +68,6 @@ func openBundle(t testing.TB, bundle *models.Bundle, mask int) *lm.MaskedLM {
 	return m
 }
 
-// near holds fp32 against double precision.
-func near(t *testing.T, what string, got, want float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= 1e-3*max(1, math.Abs(want))) {
-		t.Errorf("%s: %.7g, double precision gives %.7g", what, got, want)
-	}
-}
-
 // Energies, gradients and conditionals equal values of an independent
 // implementation in double precision.
 func TestGolden(t *testing.T) {
@@ -105,20 +96,20 @@ func compareGolden(t *testing.T, m *lm.MaskedLM, cases []goldenCase) {
 				value, gradient := make([]float64, len(c.IDs)), make([]float64, len(states)*v)
 				check.OK(t, target.EnergyGradient(ctx, states, value, gradient))
 				for chain := range c.IDs {
-					near(t, "energy", value[chain], want.Energy[chain])
+					check.Nats(t, "energy", value[chain], want.Energy[chain], slots)
 					for j := range slots {
 						g := gradient[(chain*slots+j)*v:][:v]
 						for k, id := range want.Top.IDs[chain][j] {
-							near(t, fmt.Sprintf("∂U/∂θ_%d[%d]", j, id), g[id], want.Top.Values[chain][j][k])
+							check.Derivative(t, fmt.Sprintf("∂U/∂θ_%d[%d]", j, id), g[id], want.Top.Values[chain][j][k])
 						}
 						sum, squares := 0.0, 0.0
 						for _, x := range g {
 							sum, squares = sum+x, squares+x*x
 						}
-						near(t, "Σ gradient", sum, want.Sum[chain][j])
-						near(t, "Σ gradient²", squares, want.Squares[chain][j])
+						check.Derivative(t, "Σ gradient", sum, want.Sum[chain][j])
+						check.Derivative(t, "Σ gradient²", squares, want.Squares[chain][j])
 						for k, id := range want.At.IDs {
-							near(t, fmt.Sprintf("∂U/∂θ_%d[%d]", j, id), g[id], want.At.Values[chain][j][k])
+							check.Derivative(t, fmt.Sprintf("∂U/∂θ_%d[%d]", j, id), g[id], want.At.Values[chain][j][k])
 						}
 					}
 				}
@@ -134,8 +125,8 @@ func compareGolden(t *testing.T, m *lm.MaskedLM, cases []goldenCase) {
 					check.OK(t, target.LogConditionals(ctx, states, which, logp))
 					for chain := range c.IDs {
 						for k, id := range want.LogProbs.IDs[chain][j] {
-							near(t, fmt.Sprintf("log p_%d(%d)", j, id), logp[chain*v+id],
-								want.LogProbs.Values[chain][j][k])
+							check.Nats(t, fmt.Sprintf("log p_%d(%d)", j, id), logp[chain*v+id],
+								want.LogProbs.Values[chain][j][k], 1)
 						}
 					}
 				}

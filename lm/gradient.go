@@ -3,7 +3,7 @@ package lm
 import (
 	"context"
 
-	"infill/lm/internal/ort"
+	"infill/internal/ort"
 )
 
 // backwardCost is the factor by which a row with a backward pass costs more than
@@ -23,7 +23,8 @@ var _ job = (*gradientJob)(nil)
 
 func (j *gradientJob) rows() int             { return j.batch.rows() }
 func (j *gradientJob) cost() int             { return int(backwardCost * float64(j.batch.tokens)) }
-func (j *gradientJob) room() int             { return j.m.chunk.rows(j.batch.tokens, j.batch.perRow) }
+func (j *gradientJob) room() int             { return j.m.chunk.tokens }
+func (j *gradientJob) size() int             { return j.m.chunk.size(j.batch.tokens, j.batch.perRow) }
 func (j *gradientJob) wide() bool            { return !j.m.onCores() }
 func (j *gradientJob) shares(other job) bool { return other == job(j) }
 
@@ -32,7 +33,8 @@ func (j *gradientJob) shares(other job) bool { return other == job(j) }
 func (j *gradientJob) fitting(room, row int) int {
 	terms := j.batch.terms
 	left := (j.rows() - row) / terms
-	most := max(1, j.room()/terms) // the largest number of chains of a call
+	room /= j.size()                        // rows
+	most := max(1, j.room()/j.size()/terms) // the largest number of chains of a call
 	chains := min(max(room/terms, min(2, most)), left)
 	if most > 1 && left-chains == 1 {
 		if chains > 2 {
@@ -45,7 +47,8 @@ func (j *gradientJob) fitting(room, row int) int {
 }
 
 // runGradient computes the batch's results.
-func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
+func (a *asker) runGradient(ctx context.Context, b *gradientBatch) error {
+	m := a.m
 	session, err := m.gradient.get(ctx, m)
 	if err != nil {
 		return err
@@ -57,7 +60,7 @@ func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
 	} else {
 		b.cross = resized(b.cross, b.chains()*b.slots*b.slotWidth)
 	}
-	return m.engine.await(ctx, &gradientJob{m, b, session})
+	return m.engine.await(ctx, a.caller, &gradientJob{m, b, session})
 }
 
 // run implements job. The rows of a part are whole chains.
@@ -68,9 +71,9 @@ func (j *gradientJob) run(ctx context.Context, c *sharedCall, parts []part) erro
 	to := rows.to / b.terms
 	chains := to - from
 	vocabulary := j.m.Vocabulary()
-	c.gather([]stretch{rows}, b.tokens)
+	c.gather([]stretch{rows})
 	target, candidate, all := rows.results(vocabulary)
-	inputs, outputs := c.tensors(b.tokens, vocabulary, target, candidate, all)
+	inputs, outputs := c.tensors(vocabulary, target, candidate, all)
 	first := rows.from * b.slots
 	last := rows.to * b.slots
 	c.at = resized(c.at, last-first)

@@ -7,12 +7,15 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"infill/internal/check"
+	"infill/internal/onnx"
 	"infill/lm"
-	"infill/lm/internal/onnx"
 	"infill/models"
 )
 
@@ -221,6 +224,51 @@ func TestImportedSegments(t *testing.T) {
 		}
 		if err := m.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestImportTries: a graph that can be read and does not run is refused, and changes
+// nothing in the store.
+func TestImportTries(t *testing.T) {
+	good := check.Must(os.ReadFile(filepath.Join(exportFixtures, "eager-11.onnx")))(t)
+	version := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 1<<31)
+	newer := protowire.AppendBytes(protowire.AppendTag(slices.Clone(good), 8, protowire.BytesType), version)
+	g := onnx.New("large")
+	rows, tokens := onnx.Symbol("batch"), onnx.Symbol("sequence")
+	ids := g.Input("input_ids", onnx.Int64, rows, tokens)
+	// The size is the tokens' own, so that nothing is known of it before.
+	size := g.Apply("Add", 1, []*onnx.Value{g.Apply("ReduceMax", 1, []*onnx.Value{ids},
+		onnx.Attribute{Name: "keepdims", Value: int64(0)})[0], g.Ints(1 << 40)})[0]
+	size = g.Apply("Reshape", 1, []*onnx.Value{size, g.Ints(1)})[0]
+	large := g.Apply("Expand", 1, []*onnx.Value{g.Scalar(0), size})[0]
+	sum := g.Apply("ReduceSum", 1, []*onnx.Value{large})[0]
+	logits := g.Mul(g.Cast(g.Reshape(ids, rows, tokens, onnx.Fixed(1)), onnx.Float),
+		g.Cast(g.Range(onnx.Fixed(64)), onnx.Float))
+	g.Output("logits", g.Add(logits, g.Reshape(sum, onnx.Fixed(1))))
+	for name, content := range map[string][]byte{"a version that no library knows": newer,
+		"more memory than there is": check.Must(g.Encode())(t)} {
+		store := &models.Store{Dir: t.TempDir()}
+		file := filepath.Join(t.TempDir(), "model.onnx")
+		take := func(content []byte) error {
+			check.OK(t, os.WriteFile(file, content, 0o600))
+			_, err := lm.Import(t.Context(), store, file, "mine", filepath.Join(exportFixtures, "tokenizer"), 24)
+			return err
+		}
+		check.OK(t, take(good))
+		before := check.Must(store.Find("mine"))(t)
+		err := take(content)
+		if err == nil || !strings.HasPrefix(err.Error(), file+" does not run: ") ||
+			strings.Contains(err.Error(), store.Dir) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		after, err := store.Find("mine")
+		if err != nil || after.Revision != before.Revision {
+			t.Errorf("%s: the store has %s, and had %s, error %v", name, after.Revision, before.Revision, err)
+		}
+		left := check.Must(filepath.Glob(filepath.Join(store.Dir, "*", "*")))(t)
+		if len(left) != 2 { // the model, and the lock
+			t.Errorf("%s: the store holds %q", name, left)
 		}
 	}
 }

@@ -4,33 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 
-	"golang.org/x/sys/cpu"
-
-	"infill/lm/internal/bert"
-	"infill/lm/internal/graphs"
-	"infill/lm/internal/onnx"
-	"infill/lm/internal/ort"
+	"infill/internal/bert"
+	"infill/internal/graphs"
+	"infill/internal/onnx"
+	"infill/internal/ort"
 	"infill/models"
 )
-
-// CheckInt8 returns an error if models in int8 do not run on this machine's
-// processor.
-func CheckInt8() error { return checkInt8(runtime.GOARCH, cpu.X86.HasAVX512VNNI || cpu.X86.HasAVXVNNI) }
-
-// checkInt8 does what CheckInt8 does, for a processor of the given architecture,
-// with or without VNNI.
-func checkInt8(arch string, vnni bool) error {
-	switch {
-	case arch != "amd64":
-		return fmt.Errorf("models in int8 were not tried on processors of the kind %s", arch)
-	case !vnni: // sums of bytes are cut off at 16 bits
-		return errors.New("this processor has no VNNI (AVX-512 or AVX), and computes wrong numbers of models in int8")
-	}
-	return nil
-}
 
 // CheckDevice returns an error if the model in b, of the kind that it is, cannot
 // run on the device: see Options.Device.
@@ -44,6 +25,10 @@ func CheckDevice(b *models.Bundle, device string) error {
 	}
 	if err := CheckInt8(); err != nil {
 		return fmt.Errorf("model %s is in int8: %w; use %s", b.Name, err, b.InFloat())
+	}
+	if !hasVNNI() && b.Config.SharesMatrices() { // onnxruntime makes no session
+		return fmt.Errorf("model %s is in int8, and its layers share matrices: it needs a processor with VNNI "+
+			"(AVX-512 or AVX); use %s", b.Name, b.InFloat())
 	}
 	return nil
 }

@@ -33,12 +33,16 @@ func TestInt8Reference(t *testing.T) {
 	for _, r := range references(t) {
 		t.Run(r.Name, func(t *testing.T) {
 			var want reference
-			file := filepath.Join("internal", "bert", "testdata", r.Name, "int8.json")
+			file := filepath.Join("..", "internal", "bert", "testdata", r.Name, "int8.json")
 			check.OK(t, json.Unmarshal(check.Must(os.ReadFile(file))(t), &want))
 			if len(want.Cases) == 0 {
 				t.Fatal("no cases")
 			}
-			m := openBundle(t, inInt8(t, r.Bundle, want.Mask, want.SpreadBy), want.Mask)
+			copied := inInt8(t, r.Bundle, want.Mask, want.SpreadBy)
+			if err := lm.CheckDevice(copied, "cpu"); err != nil {
+				t.Skip(err)
+			}
+			m := openBundle(t, copied, want.Mask)
 			worst := 0.0
 			for _, c := range want.Cases {
 				for i, slot := range c.Slots {
@@ -110,7 +114,7 @@ func TestInt8Weights(t *testing.T) {
 			from, _ := r.Bundle.Tensor(want.Name)
 			to, _ := bundle.Tensor(want.Name)
 			original := check.Must(floats.Float32s(from.Name))(t)
-			if to.DType != safetensors.Int8 {
+			if to.DType != "I8" {
 				if !slices.Equal(check.Must(file.Float32s(to.Name))(t), original) {
 					t.Errorf("%s: %s has changed", r.Name, want.Name)
 				}

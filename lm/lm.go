@@ -12,13 +12,13 @@ import (
 	"strings"
 	"sync"
 
+	"infill/internal/bert"
+	"infill/internal/graphs"
+	"infill/internal/imported"
+	"infill/internal/onnx"
+	"infill/internal/ort"
+	"infill/internal/ort/library"
 	"infill/internal/parallel"
-	"infill/lm/internal/bert"
-	"infill/lm/internal/graphs"
-	"infill/lm/internal/imported"
-	"infill/lm/internal/onnx"
-	"infill/lm/internal/ort"
-	"infill/lm/internal/ort/library"
 	"infill/models"
 )
 
@@ -49,7 +49,7 @@ type MaskedLM struct {
 	chunk        chunkLimits
 	mask         int
 	engine       *engine
-	padded       bool          // whether a call can pad rows to a common length
+	packed       bool          // whether rows of several lengths share calls
 	measuring    chan struct{} // holds who measures
 }
 
@@ -80,10 +80,10 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, measuring: make(chan struct{}, 1)}
 	m.chunk = limits(bundle.Config, runtime.Device())
-	m.padded = padded(bundle)
+	m.packed = packed(bundle)
 	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
-		if m.padded {
-			return graphOf(b, o.SeparatorID, graphs.PaddedConditionals)
+		if m.packed {
+			return graphOf(b, o.SeparatorID, graphs.PackedConditionals)
 		}
 		return graphOf(b, o.SeparatorID, graphs.Conditionals)
 	}
@@ -95,8 +95,9 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	m.conditionals.outputs = []string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary}
 	m.gradient.inputs = append(append([]string{}, m.conditionals.inputs...),
 		graphs.InputSlots, graphs.InputWeights, graphs.InputSlotCandidates, graphs.InputChosenSlots)
-	if m.padded {
-		m.conditionals.inputs = append(m.conditionals.inputs, graphs.InputLengths)
+	if m.packed {
+		m.conditionals.inputs = append(m.conditionals.inputs, graphs.InputPositions, graphs.InputSpread,
+			graphs.InputKept, graphs.InputLengths)
 	}
 	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), graphs.OutputSlotCandidates,
 		graphs.OutputSlotsVocabulary)
@@ -154,6 +155,8 @@ type Description struct {
 	Device  string // the device in use, "cpu" or "cuda:N"
 	Note    string // why "auto" chose the CPU; "" if it did not, or if Options.Device is not "auto"
 	Threads int    // number of threads of one model call on the CPU
+	// Segments is the number of segments that the model distinguishes.
+	Segments int
 	// NoGradient says why the model cannot be differentiated; "" if it can be.
 	NoGradient string
 }
@@ -162,7 +165,8 @@ type Description struct {
 func (m *MaskedLM) Description() Description {
 	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
 		Device: m.runtime.Device(),
-		Note:   m.runtime.Note(), Threads: m.runtime.Threads(), NoGradient: m.bundle.NoGradient()}
+		Note:   m.runtime.Note(), Threads: m.runtime.Threads(), Segments: m.bundle.Config.Segments,
+		NoGradient: m.bundle.NoGradient()}
 }
 
 // Positions returns the length of the longest text that the model takes, in
@@ -280,7 +284,8 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 	}
 	session, err := m.runtime.NewSession(encoded, ort.SessionOptions{
 		ExternalDir: m.bundle.WeightsDir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
-		Threads: l.threads,
+		WideSums: m.bundle.Int8() && !hasVNNI(),
+		Threads:  l.threads,
 	})
 	if err != nil {
 		return nil, m.named(err)
@@ -355,8 +360,8 @@ func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error)
 	return write(b.Name, m)
 }
 
-// padded reports whether rows of the bundle's model may be padded.
-func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
+// packed reports whether rows of the bundle's model may have several lengths.
+func packed(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Packed() }
 
 // gradientOf does what [graphOf] does, for graphs with a backward pass.
 func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
@@ -380,7 +385,25 @@ func Import(ctx context.Context, store *models.Store, file, name, tokenizer stri
 	if err != nil {
 		return nil, err
 	}
-	return store.ImportGraph(ctx, file, tokenizer, name, *settings)
+	return store.ImportGraph(ctx, file, tokenizer, name, *settings, func(b *models.Bundle) error {
+		err := try(ctx, b)
+		if err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%s does not run: %w", file, err)
+		}
+		return err
+	})
+}
+
+// try asks a model for a row. Only onnxruntime knows whether it takes a graph, and has
+// memory for it.
+func try(ctx context.Context, b *models.Bundle) error {
+	m, err := Open(ctx, b, Options{Device: "cpu", MaskID: 1})
+	if err != nil {
+		return err
+	}
+	ids := make([]int, min(b.Config.MaxPositions, 16))
+	_, err = m.LogProbabilities(ctx, []Row{{IDs: ids, Positions: []int{0}}})
+	return errors.Join(err, m.Close())
 }
 
 // Library describes a place where an onnxruntime library may be: a usable

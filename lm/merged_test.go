@@ -26,6 +26,7 @@ func newHeldJob() *heldJob { return &heldJob{begun: make(chan struct{}), release
 func (j *heldJob) rows() int                 { return 1 }
 func (j *heldJob) cost() int                 { return max(1, j.price) }
 func (j *heldJob) room() int                 { return 7 }
+func (j *heldJob) size() int                 { return 1 }
 func (j *heldJob) wide() bool                { return true }
 func (j *heldJob) fitting(room, row int) int { return min(room, 1-row) }
 func (j *heldJob) shares(other job) bool     { return j.price == 0 || other == j }
@@ -47,7 +48,7 @@ func TestSharedCallEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := &engine{workers: 1}
 			before := newHeldJob() // keeps the only worker while the others come
-			go e.await(t.Context(), before)
+			go e.await(t.Context(), &Caller{}, before)
 			<-before.begun
 			var jobs []*heldJob
 			var cancels []func()
@@ -59,7 +60,7 @@ func TestSharedCallEnds(t *testing.T) {
 				job := newHeldJob()
 				jobs = append(jobs, job)
 				ended[i] = make(chan error, 1)
-				go func() { ended[i] <- e.await(ctx, job) }()
+				go func() { ended[i] <- e.await(ctx, &Caller{}, job) }()
 				synctest.Wait() // in this order
 			}
 			close(before.release)
@@ -99,7 +100,7 @@ func TestWorkers(t *testing.T) {
 				j := newHeldJob()
 				j.price = 600
 				jobs = append(jobs, j)
-				wait.Go(func() { check.OK(t, e.await(t.Context(), j)) })
+				wait.Go(func() { check.OK(t, e.await(t.Context(), &Caller{}, j)) })
 				synctest.Wait() // in this order
 			}
 			for _, j := range jobs {
@@ -128,7 +129,7 @@ func TestDealt(t *testing.T) {
 		{0, 1, 6, 1}, {0, 100, 1, 1}, {0, 100, 60, 9}, {0, 100, 50, 9}} {
 		e := &engine{workers: 3}
 		j := &fakeJob{group: c.group, price: c.price, ran: make([]int, c.rows)}
-		check.OK(t, e.await(t.Context(), j))
+		check.OK(t, e.await(t.Context(), &Caller{}, j))
 		if int(e.calls.Load()) != c.calls {
 			t.Errorf("%+v: %d calls", c, e.calls.Load())
 		}
@@ -147,7 +148,7 @@ func TestRateOfCalls(t *testing.T) {
 				j := newHeldJob()
 				j.price = 600
 				jobs = append(jobs, j)
-				wait.Go(func() { check.OK(t, e.await(t.Context(), j)) })
+				wait.Go(func() { check.OK(t, e.await(t.Context(), &Caller{}, j)) })
 				time.Sleep(time.Second)
 			}
 			for _, j := range jobs {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"infill/internal/check"
+	"infill/internal/onnx"
 	"infill/internal/parallel"
-	"infill/lm/internal/onnx"
 	"infill/models"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestPanic(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{})
 	rng := rand.New(rand.NewPCG(1, 1))
-	good := func() { check.OK(t, m.run(t.Context(), anyBatch(rng, 3))) }
+	good := func() { check.OK(t, m.as(&Caller{}).run(t.Context(), anyBatch(rng, 3))) }
 	panics := func(err error, place string) {
 		t.Helper()
 		var p *parallel.Panic
@@ -29,13 +29,13 @@ func TestPanic(t *testing.T) {
 	}
 	build := m.conditionals.build
 	m.conditionals.build = func(*models.Bundle) (*onnx.Graph, error) { panic("no graph") }
-	panics(m.run(t.Context(), anyBatch(rng, 3)), "lm/panic_test.go")
+	panics(m.as(&Caller{}).run(t.Context(), anyBatch(rng, 3)), "lm/panic_test.go")
 	m.conditionals.build = build
 	good()
 	for range 3 { // more than there are workers
 		broken := anyBatch(rng, 3)
 		broken.queries = nil
-		panics(m.run(t.Context(), broken), "lm/call.go")
+		panics(m.as(&Caller{}).run(t.Context(), broken), "lm/call.go")
 	}
 	good()
 
@@ -54,7 +54,7 @@ func TestPanic(t *testing.T) {
 	errs := make([]error, 2)
 	var wait sync.WaitGroup
 	for i, b := range []*batch{broken, &neighbour} {
-		wait.Go(func() { errs[i] = m.run(t.Context(), b) })
+		wait.Go(func() { errs[i] = m.as(&Caller{}).run(t.Context(), b) })
 	}
 	for waiting := 0; waiting < 2; time.Sleep(time.Millisecond) {
 		locked(func() { waiting = len(*e.queue()) })

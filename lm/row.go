@@ -16,11 +16,9 @@ type Row struct {
 	Targets []int
 }
 
-// LogProbabilities returns, for each position of each row, log p of every token or, of
-// a row with targets, of the position's target, in nats: [rows][positions][vocabulary or
-// 1]. The rows may have any lengths; those of about one length and number of
-// positions share model calls.
-func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][][]float32, error) {
+// LogProbabilities implements [Asker].
+func (a *asker) LogProbabilities(ctx context.Context, rows []Row) ([][][]float32, error) {
+	m := a.m
 	batches := map[shape]*batch{}
 	var jobs []job
 	places := make([]place, len(rows))
@@ -35,12 +33,12 @@ func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][][]floa
 			b = &batch{}
 			b.reset(s.tokens, s.positions, 0, s.everything)
 			batches[s] = b
-			jobs = append(jobs, &rowsJob{m: m, batch: b, tokens: m.bucket(s.tokens)})
+			jobs = append(jobs, &rowsJob{m: m, batch: b})
 		}
 		places[i] = place{b, b.rows()}
 		b.add(r)
 	}
-	err := m.engine.await(ctx, jobs...)
+	err := m.engine.await(ctx, a.caller, jobs...)
 	if err != nil {
 		return nil, err
 	}

@@ -83,6 +83,7 @@ type Target interface {
 // masked slots, so states share rows. The target remembers rows, up to a bound.
 type target struct {
 	m          *MaskedLM
+	asker      *asker
 	energy     Energy
 	gradient   Gradient
 	template   []int64 // ids with [MASK] at the slots
@@ -120,14 +121,14 @@ const (
 	rememberedNumbers = 16 << 20
 )
 
-// NewTarget returns the target over the fills of ids, which include [CLS] and
-// [SEP], at the positions slots. The ids at these positions are ignored.
-func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
+// NewTarget implements [Asker].
+func (a *asker) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
+	m := a.m
 	template, err := m.template(ids, slots)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{m: m, template: template, slots: slices.Clone(slots), support: o.Support}
+	t := &target{m: m, asker: a, template: template, slots: slices.Clone(slots), support: o.Support}
 	t.energy, err = oneOf("energy", cmp.Or(o.Energy, PLL))
 	if err != nil {
 		return nil, err
@@ -425,7 +426,7 @@ func (t *target) runPending(ctx context.Context) error {
 		if len(run) == 0 {
 			continue
 		}
-		if err := t.m.run(ctx, &t.batch); err != nil {
+		if err := t.asker.run(ctx, &t.batch); err != nil {
 			return err
 		}
 		t.counts.Rows += int64(len(run))
@@ -564,7 +565,7 @@ func (t *target) backward(ctx context.Context, d distinctStates) error {
 			}
 		}
 	}
-	if err := t.m.runGradient(ctx, b); err != nil {
+	if err := t.asker.runGradient(ctx, b); err != nil {
 		return err
 	}
 	t.counts.Rows += int64(len(keys))

@@ -30,27 +30,27 @@ func TestTurns(t *testing.T) {
 			whole, least = 2730/width/of.terms*of.terms*row, max(least, 2*of.terms*row)
 		}
 		e := &engine{running: 1}
-		m := &MaskedLM{padded: true, chunk: chunkLimits{tokens: 2730, queries: 256}, bundle: builtIn(t)}
-		ask := func(c *caller, tokens, rows, terms int) {
+		m := &MaskedLM{packed: true, chunk: chunkLimits{tokens: 2730, queries: 256}, bundle: builtIn(t)}
+		ask := func(c *Caller, tokens, rows, terms int) {
 			g := &gradientBatch{terms: terms}
 			b := &g.batch
 			b.reset(tokens, 1, 0, true)
 			b.ids, b.queries = make([]int64, rows*tokens), make([]int64, rows)
-			var j job = &rowsJob{m: m, batch: b, tokens: m.bucket(tokens)}
+			var j job = &rowsJob{m: m, batch: b}
 			if terms > 0 {
 				j = &gradientJob{m: m, batch: g}
 			}
-			e.submit(newRequest(context.WithValue(t.Context(), callerKey{}, c), j))
+			e.submit(newRequest(t.Context(), c, j))
 		}
-		much := func(c *caller) { ask(c, width, 64*max(1, of.terms), of.terms) }
-		heavy := make([]*caller, 40)
-		got := map[*caller]int{} // rows
+		much := func(c *Caller) { ask(c, width, 64*max(1, of.terms), of.terms) }
+		heavy := make([]*Caller, 40)
+		got := map[*Caller]int{} // rows
 		for i := range heavy {
-			heavy[i] = &caller{}
+			heavy[i] = &Caller{}
 			heavy[i].spent.Store(MostLight)
 			much(heavy[i])
 		}
-		call := func() (size int, callers []*caller) {
+		call := func() (size int, callers []*Caller) {
 			parts := e.take()
 			for _, p := range parts {
 				n := p.to - p.from
@@ -66,7 +66,7 @@ func TestTurns(t *testing.T) {
 		if size, _ := call(); size != whole {
 			t.Fatalf("a call for the forty alone has %d tokens", size)
 		}
-		light := &caller{}
+		light := &Caller{}
 		for round := range 40 {
 			ask(light, tokens, 1, 0)
 			for calls := 1; ; calls++ {
@@ -104,7 +104,8 @@ func TestMuchFromTheFirst(t *testing.T) {
 		b := &batch{}
 		b.reset(8, 1, 0, true)
 		b.ids, b.queries = make([]int64, 8), make([]int64, 1)
-		e.submit(newRequest(OneCaller(t.Context(), heavy), &rowsJob{m: &MaskedLM{}, batch: b, tokens: 8}))
+		m := &MaskedLM{chunk: chunkLimits{tokens: 64, queries: 8}}
+		e.submit(newRequest(t.Context(), &Caller{Heavy: heavy}, &rowsJob{m: m, batch: b}))
 		if (len(e.heavy) == 1) != heavy {
 			t.Errorf("heavy %t, %d requests in the queue of heavy callers", heavy, len(e.heavy))
 		}
@@ -170,7 +171,7 @@ func TestInTurn(t *testing.T) {
 		b := &batch{}
 		b.reset(tokens, 1, 0, true)
 		b.ids, b.queries = make([]int64, 12*tokens), make([]int64, 12)
-		return newRequest(InTurn(t.Context(), turn), &rowsJob{m: m, batch: b, tokens: tokens})
+		return newRequest(t.Context(), &Caller{Heavy: true, Turn: turn}, &rowsJob{m: m, batch: b})
 	}
 	third, first, second := rows(3, 8), rows(1, 8), rows(2, 16)
 	e.submit(third)
@@ -180,7 +181,7 @@ func TestInTurn(t *testing.T) {
 	for e.waits() {
 		var call []int
 		for _, p := range e.take() {
-			call = append(call, int(p.caller.turn), p.to-p.from)
+			call = append(call, int(p.caller.Turn), p.to-p.from)
 		}
 		calls = append(calls, call)
 	}
@@ -194,9 +195,9 @@ func TestInTurn(t *testing.T) {
 // that their chains are shared out to.
 func TestGradientNeighbours(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
-	const chains = 25
+	const chains = 10
 	rng := rand.New(rand.NewPCG(13, 14))
-	evaluate := func(ctx context.Context, seed uint64) []float64 {
+	evaluate := func(c *Caller, seed uint64) []float64 {
 		rng := rand.New(rand.NewPCG(seed, 15))
 		slots := []int{1, 3, 5}
 		ids, support := make([]int, 6+seed*4), make([][]int, len(slots))
@@ -208,7 +209,7 @@ func TestGradientNeighbours(t *testing.T) {
 				support[j] = append(support[j], 1000+rng.IntN(20000))
 			}
 		}
-		target, err := m.NewTarget(ids, slots, TargetOptions{Support: support})
+		target, err := m.For(c).NewTarget(ids, slots, TargetOptions{Support: support})
 		if err != nil {
 			t.Error(err)
 			return nil
@@ -218,22 +219,21 @@ func TestGradientNeighbours(t *testing.T) {
 			states[i] = rng.IntN(40)
 		}
 		energy, gradient := make([]float64, chains), make([]float64, len(states)*40)
-		if err := target.(samplers.GradientTarget).EnergyGradient(ctx, states, energy, gradient); err != nil {
+		if err := target.(samplers.GradientTarget).EnergyGradient(t.Context(), states, energy, gradient); err != nil {
 			t.Error(err)
 		}
 		return append(energy, gradient...)
 	}
 	var alone [4][]float64
 	for i := range alone {
-		alone[i] = evaluate(t.Context(), uint64(i))
+		alone[i] = evaluate(&Caller{}, uint64(i))
 	}
 	for _, room := range []int{m.chunk.tokens, 200, 110} { // of two chains and more
 		m.chunk.tokens = room
 		var wait sync.WaitGroup
 		for i := range alone {
 			wait.Go(func() {
-				ctx := OneCaller(t.Context(), i%2 == 0)
-				if together := evaluate(ctx, uint64(i)); !slices.Equal(together, alone[i]) {
+				if together := evaluate(&Caller{Heavy: i%2 == 0}, uint64(i)); !slices.Equal(together, alone[i]) {
 					t.Errorf("calls of %d tokens: gradients of text %d depend on their neighbours", room, i)
 				}
 			})
@@ -241,7 +241,7 @@ func TestGradientNeighbours(t *testing.T) {
 		for range 20 {
 			b := anyBatch(rng, 1)
 			wait.Go(func() {
-				if err := m.run(t.Context(), b); err != nil {
+				if err := m.as(&Caller{}).run(t.Context(), b); err != nil {
 					t.Error(err)
 				}
 			})
@@ -255,7 +255,7 @@ func rowsOf(rows int) *rowsJob {
 	b := &batch{}
 	b.reset(8, 1, 0, true)
 	b.ids, b.queries = make([]int64, 8*rows), make([]int64, rows)
-	return &rowsJob{m: &MaskedLM{chunk: chunkLimits{tokens: 64, queries: 8}}, batch: b, tokens: 8}
+	return &rowsJob{m: &MaskedLM{chunk: chunkLimits{tokens: 64, queries: 8}}, batch: b}
 }
 
 // A caller is asked for admittance once, before its rows are many, and rows that
@@ -264,22 +264,21 @@ func TestAdmitted(t *testing.T) {
 	refused := errors.New("refused")
 	for _, answer := range []error{nil, refused} {
 		asked := 0
-		ctx := Admitted(t.Context(), false, MostLight, func(context.Context) error { asked++; return answer })
-		c := ctx.Value(callerKey{}).(*caller)
+		c := &Caller{Limit: MostLight, Admit: func(context.Context) error { asked++; return answer }}
 		e := &engine{running: 1} // nothing takes from the queues
 		for _, step := range []struct {
 			spent, rows, asked int
 			err                error
 		}{{0, 1, 0, nil}, {MostLight - 8, 1, 0, nil}, {MostLight - 8, 2, 1, answer}, {MostLight, 1, 1, answer}} {
 			c.spent.Store(int64(step.spent))
-			err := c.admitted(ctx, 8*step.rows)
+			err := c.admitted(t.Context(), 8*step.rows)
 			if asked != step.asked || !errors.Is(err, step.err) {
 				t.Errorf("%d spent and %d rows: asked %d times, want %d; error %v, want %v", step.spent, step.rows,
 					asked, step.asked, err, step.err)
 			}
 		}
 		if answer != nil {
-			err := e.await(ctx, rowsOf(2))
+			err := e.await(t.Context(), c, rowsOf(2))
 			if !errors.Is(err, refused) || len(e.light)+len(e.heavy) > 0 {
 				t.Errorf("refused rows: error %v, %d requests wait", err, len(e.light)+len(e.heavy))
 			}
@@ -287,15 +286,34 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
+// Two callers of one context keep their own limits.
+func TestTwoCallers(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	refused := errors.New("refused")
+	row := Row{IDs: []int{101, 103, 1012, 102}, Positions: []int{1}}
+	bounded := &Caller{Limit: 8, Admit: func(context.Context) error { return refused }}
+	wide := &Caller{Limit: 100, Admit: func(context.Context) error { return errors.New("not asked yet") }}
+	for _, step := range []struct {
+		caller *Caller
+		rows   int
+		want   error
+	}{{bounded, 2, nil}, {wide, 20, nil}, {bounded, 1, refused}, {wide, 5, nil}} {
+		_, err := m.For(step.caller).LogProbabilities(t.Context(), slices.Repeat([]Row{row}, step.rows))
+		if !errors.Is(err, step.want) {
+			t.Errorf("%d rows: error %v, want %v", step.rows, err, step.want)
+		}
+	}
+}
+
 // Of callers of few rows, a call takes first those who have had least.
 func TestLeastFirst(t *testing.T) {
 	e := &engine{running: 1}
-	var callers []*caller
+	var callers []*Caller
 	for _, spent := range []int64{900, 8, 300} {
-		c := &caller{}
+		c := &Caller{}
 		c.spent.Store(spent)
 		callers = append(callers, c)
-		e.submit(newRequest(context.WithValue(t.Context(), callerKey{}, c), rowsOf(4)))
+		e.submit(newRequest(t.Context(), c, rowsOf(4)))
 	}
 	var got []int
 	for range 2 {

@@ -25,6 +25,8 @@ type evaluation struct {
 	warnings    []Warning
 }
 
+// newEvaluation cuts the sentences into tokens and counts n-grams. Sentences of
+// one prompt are one unit of the intervals, as they depend on each other.
 func newEvaluation(h Hypotheses, references []Reference, o Options) (*evaluation, error) {
 	if err := h.check(); err != nil {
 		return nil, err

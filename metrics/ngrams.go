@@ -35,6 +35,9 @@ type gram struct {
 // total returns the number of n-grams of length n, repeats included.
 func (s *sentence) total(n int) int { return max(0, s.length-n+1) }
 
+// newIndex numbers the n-grams of sentences up to an order, as nodes of a tree
+// of tokens. counts holds those of the present sentence, and is empty between
+// two.
 func newIndex(sentences [][]string, order int) *index {
 	x := &index{
 		order: order, nodes: 1, counts: make([]int32, 1),

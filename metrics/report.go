@@ -85,6 +85,7 @@ func DefaultOptions() Options {
 	return o
 }
 
+// normal returns o with its defaults, or an *OptionError.
 func (o Options) normal() (_ Options, err error) {
 	o.Tokenisation = cmp.Or(o.Tokenisation, WhiteSpace)
 	o.Order = cmp.Or(o.Order, 4)
@@ -150,11 +151,13 @@ type ReferenceSummary struct {
 
 // Score is one number with its interval and signature.
 type Score struct {
-	Metric    string     `json:"metric"`              // "self_bleu", "corpus_bleu", "unique_ngrams", …
-	Reference string     `json:"reference,omitempty"` // "" if the metric has no reference
-	N         int        `json:"n,omitempty"`         // length of unique or distinct n-grams, else 0
-	Value     Value      `json:"value"`
-	Unit      string     `json:"unit"` // "percent" or "nats"
+	Metric    string `json:"metric"`              // "self_bleu", "corpus_bleu", "unique_ngrams", …
+	Reference string `json:"reference,omitempty"` // "" if the metric has no reference
+	N         int    `json:"n,omitempty"`         // length of unique or distinct n-grams, else 0
+	Value     Value  `json:"value"`
+	Unit      string `json:"unit"` // "percent" or "nats"
+	// Interval is nil with Options.NoIntervals, and for fewer than FewestUnits
+	// sentences or prompts.
 	Interval  *Interval  `json:"interval,omitempty"`
 	BLEU      *BLEUScore `json:"bleu,omitempty"` // ingredients of a BLEU
 	Signature string     `json:"signature"`

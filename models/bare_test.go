@@ -30,8 +30,8 @@ func rename(t *testing.T, dir string, to func(name string) string) {
 		}
 		tensor, _ := weights.Tensor(name)
 		content := check.Must(tensor.Bytes())(t)
-		data = append(data, safetensors.Data{Name: to(name), DType: tensor.DType, Shape: tensor.Shape,
-			Content: modelstest.Bytes(content)})
+		data = append(data, safetensors.Data{Name: to(name), DType: safetensors.DType(tensor.DType),
+			Shape: tensor.Shape, Content: modelstest.Bytes(content)})
 	}
 	var b bytes.Buffer
 	check.OK(t, safetensors.Write(&b, nil, data))
@@ -80,7 +80,7 @@ func TestBareBodyConverts(t *testing.T) {
 	for _, name := range []string{"bundle", "bundle-first"} {
 		dir := pickledBundle(t, name)
 		path := filepath.Join(dir, "pytorch_model.bin")
-		expected := check.Must(safetensors.Open(filepath.Join("internal", "pytorch", "testdata", "bundle",
+		expected := check.Must(safetensors.Open(filepath.Join("..", "internal", "pytorch", "testdata", "bundle",
 			"expected.safetensors")))(t)
 		check.OK(t, os.WriteFile(path, bare(t, path), 0o644))
 		store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}

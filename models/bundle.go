@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"infill/internal/pytorch"
 	"infill/internal/regular"
 	"infill/internal/safetensors"
-	"infill/models/internal/pytorch"
 	"infill/tokenize"
 )
 

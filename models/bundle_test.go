@@ -122,7 +122,8 @@ func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool, othe
 	for _, name := range file.Names() {
 		tensor, _ := file.Tensor(name)
 		content := check.Must(tensor.Bytes())(t)
-		d := safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: modelstest.Bytes(content)}
+		d := safetensors.Data{Name: name, DType: safetensors.DType(tensor.DType), Shape: tensor.Shape,
+			Content: modelstest.Bytes(content)}
 		if change(&d) {
 			tensors = append(tensors, d)
 		}
@@ -144,7 +145,7 @@ func TestOpenDirUnties(t *testing.T) {
 		tensor, _ := file.Tensor(words)
 		content := check.Must(tensor.Bytes())(t)
 		change(content)
-		own := []safetensors.Data{{Name: decoder, DType: tensor.DType, Shape: tensor.Shape,
+		own := []safetensors.Data{{Name: decoder, DType: safetensors.DType(tensor.DType), Shape: tensor.Shape,
 			Content: modelstest.Bytes(content)}}
 		rewrite(t, dir, func(*safetensors.Data) bool { return true }, own...)
 		b := check.Must(models.Open(dir))(t)
@@ -416,7 +417,7 @@ func TestShardsBehindLinks(t *testing.T) {
 func TestTiedNames(t *testing.T) {
 	for _, family := range []string{"bert", "roberta", "xlm-roberta", "data2vec-text", "deberta-v2-legacy", "ernie",
 		"modernbert", "electra", "distilbert", "albert"} {
-		from := filepath.Join("..", "lm", "internal", "bert", "testdata", family)
+		from := filepath.Join("..", "internal", "bert", "testdata", family)
 		whole := check.Must(models.Open(from))(t)
 		untied := whole.Config
 		untied.TieWordEmbeddings = false

@@ -148,6 +148,11 @@ func ParseConfig(data []byte) (Config, error) {
 	if get(r, "is_decoder", false) || get(r, "add_cross_attention", false) {
 		r.fail("is_decoder or add_cross_attention is true: a masked language model attends in both directions")
 	}
+	var quantized map[string]any
+	if read(r, "quantization_config", &quantized) {
+		r.fail("quantization_config (%.40v): infill reads no quantized weights; take the model that these were made "+
+			"of, and make it int8 with infill models quantize", quantized["quant_method"])
+	}
 	c.VocabularySize = r.size("vocab_size", 0, maxVocabulary)
 	c.TieWordEmbeddings = get(r, "tie_word_embeddings", true)
 	c.PaddingID = family.padding
@@ -218,8 +223,12 @@ func get[T any](r *configReader, key string, fallback T) T {
 	return fallback
 }
 
-// number reads a number x with low <= x < high.
+// number reads a number x with low <= x < high. Like transformers 5, it refuses
+// null, which is no word for the fallback.
 func (r *configReader) number(key string, fallback, low, high float64) float64 {
+	if string(r.fields[key]) == "null" {
+		r.fail("%s is null: write the number that the model was trained with", key)
+	}
 	read(r, key, &fallback)
 	if !(fallback >= low && fallback < high) || math.IsInf(fallback, 0) {
 		r.fail("%s is %g, not between %g and %g", key, fallback, low, high)

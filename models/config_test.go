@@ -47,6 +47,7 @@ func TestParseConfigAccepts(t *testing.T) {
 		{"hidden_act", "relu", func(c *models.Config) { c.Activation, c.HeadActivation = "relu", "relu" }},
 		{"position_embedding_type", "absolute", func(*models.Config) {}},
 		{"transformers_version", "4.0", func(*models.Config) {}},
+		{"quantization_config", json.RawMessage("null"), func(*models.Config) {}},
 	} {
 		want := check.Must(models.ParseConfig([]byte(modelstest.Tiny)))(t)
 		c.change(&want)
@@ -94,6 +95,9 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"add_cross_attention", true, "attends in both directions"},
 		{"layer_norm_eps", -1, "layer_norm_eps is -1"},
 		{"layer_norm_eps", 1, "layer_norm_eps is 1, not between"},
+		{"layer_norm_eps", json.RawMessage("null"), "layer_norm_eps is null: write the number"},
+		{"quantization_config", map[string]any{"quant_method": "bitsandbytes", "load_in_8bit": true},
+			"quantization_config (bitsandbytes): infill reads no quantized weights; take the model that these were"},
 		{"pad_token_id", 64, "pad_token_id 64 is outside the vocabulary of 64"},
 		{"pad_token_id", -1, "pad_token_id -1 is outside"},
 		{"padding", strings.Repeat("x", 1<<20), "more than the 1048576"},

@@ -25,7 +25,7 @@ import (
 func pickledBundle(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "source")
-	check.OK(t, os.CopyFS(dir, os.DirFS(filepath.Join("internal", "pytorch", "testdata", name))))
+	check.OK(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "internal", "pytorch", "testdata", name))))
 	check.OK(t, os.RemoveAll(filepath.Join(dir, "expected.safetensors")))
 	return dir
 }
@@ -34,7 +34,7 @@ func pickledBundle(t testing.TB, name string) string {
 // writes as safetensors, in every form, under every name.
 func TestImportConverts(t *testing.T) {
 	expected, err := safetensors.Open(
-		filepath.Join("internal", "pytorch", "testdata", "bundle", "expected.safetensors"))
+		filepath.Join("..", "internal", "pytorch", "testdata", "bundle", "expected.safetensors"))
 	check.OK(t, err)
 	reference := models.WithWeights(expected)
 	for _, name := range []string{"bundle", "bundle-first"} {
@@ -89,13 +89,13 @@ func content(t testing.TB, b *models.Bundle, name string) (string, safetensors.D
 		t.Fatalf("%s is not there", name)
 	}
 	raw := check.Must(tensor.Bytes())(t)
-	return string(raw), tensor.DType
+	return string(raw), safetensors.DType(tensor.DType)
 }
 
 func TestImportRefusesPickles(t *testing.T) {
 	other := func(name string) func(testing.TB, string) {
 		return func(t testing.TB, dir string) {
-			write(t, dir, "pytorch_model.bin", read(t, filepath.Join("internal", "pytorch", "testdata"), name))
+			write(t, dir, "pytorch_model.bin", read(t, filepath.Join("..", "internal", "pytorch", "testdata"), name))
 		}
 	}
 	for _, c := range []struct {
@@ -113,7 +113,7 @@ func TestImportRefusesPickles(t *testing.T) {
 		}, []string{"pytorch_model.bin: damaged or cut short"}},
 		{"damaged", func(t testing.TB, dir string) {
 			content, weights := read(t, dir, "pytorch_model.bin"),
-				read(t, filepath.Join("internal", "pytorch", "testdata", "bundle"), "expected.safetensors")
+				read(t, filepath.Join("..", "internal", "pytorch", "testdata", "bundle"), "expected.safetensors")
 			content[bytes.Index(content, weights[len(weights)-32:])] ^= 1
 			write(t, dir, "pytorch_model.bin", content)
 		}, []string{"pytorch_model.bin: ", "/data/", "damaged or cut short"}},
@@ -184,7 +184,7 @@ func TestImportConvertsWithoutRoom(t *testing.T) {
 func holdPickled(t testing.TB, s *modelstest.Hub, name string) map[string][]byte {
 	t.Helper()
 	content := map[string][]byte{}
-	for name, text := range files(t, filepath.Join("internal", "pytorch", "testdata", name)) {
+	for name, text := range files(t, filepath.Join("..", "internal", "pytorch", "testdata", name)) {
 		content[name] = []byte(text)
 	}
 	delete(content, "expected.safetensors")

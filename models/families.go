@@ -9,7 +9,7 @@ import (
 )
 
 // A family is a kind of masked language model: the keys of its config.json, and
-// the names of its tensors. The package lm/internal/bert computes with the
+// the names of its tensors. The package internal/bert computes with the
 // tensors, by the Config and the Layout.
 type family struct {
 	padding      int  // the id of the padding token if config.json does not give it
@@ -256,6 +256,8 @@ func (r *configReader) windows(c *Config) {
 	}
 }
 
+// highestTheta is far above the base of any model; from about 1e38 on, it is
+// no float32.
 const highestTheta = 1e12
 
 // rotary reads the bases of the rotary angles, from the keys of older or
@@ -267,21 +269,28 @@ func (r *configReader) rotary(m *PreNorm) {
 	if ok && string(raw) != "null" {
 		r.fail("rope_scaling is not supported")
 	}
-	var parameters map[string]struct {
-		Theta *float64 `json:"rope_theta"`
-		Type  string   `json:"rope_type"`
-		Older string   `json:"type"` // the older name of the key rope_type
-	}
+	var parameters map[string]rope
 	read(r, "rope_parameters", &parameters)
-	for kind, theta := range map[string]*float64{"full_attention": &m.GlobalTheta, "sliding_attention": &m.LocalTheta} {
-		p := parameters[kind]
-		only(r, "rope_parameters: rope_type of "+kind, cmp.Or(p.Type, p.Older, "default"), "default")
-		if p.Theta != nil {
-			*theta = *p.Theta
-		}
-		if !(*theta >= 1 && *theta < highestTheta) {
-			r.fail("rope_parameters: rope_theta of %s is %g, not between 1 and %g", kind, *theta, highestTheta)
-		}
+	r.rope(&m.GlobalTheta, "full_attention", parameters)
+	r.rope(&m.LocalTheta, "sliding_attention", parameters)
+}
+
+// rope is what newer configs say of the rotary angles of a kind of attention.
+type rope struct {
+	Theta *float64 `json:"rope_theta"`
+	Type  string   `json:"rope_type"`
+	Older string   `json:"type"` // the older name of the key rope_type
+}
+
+// rope sets the base for a kind of attention, where the parameters say it.
+func (r *configReader) rope(theta *float64, kind string, parameters map[string]rope) {
+	p := parameters[kind]
+	only(r, "rope_parameters: rope_type of "+kind, cmp.Or(p.Type, p.Older, "default"), "default")
+	if p.Theta != nil {
+		*theta = *p.Theta
+	}
+	if !(*theta >= 1 && *theta < highestTheta) {
+		r.fail("rope_parameters: rope_theta of %s is %g, not between 1 and %g", kind, *theta, highestTheta)
 	}
 }
 

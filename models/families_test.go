@@ -21,7 +21,7 @@ import (
 // altered; nil removes a key.
 func stored(t testing.TB, folder string, change map[string]any) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "lm", "internal", "bert", "testdata", folder, "config.json"))
+	data, err := os.ReadFile(filepath.Join("..", "internal", "bert", "testdata", folder, "config.json"))
 	check.OK(t, err)
 	var fields map[string]any
 	check.OK(t, json.Unmarshal(data, &fields))
@@ -180,7 +180,7 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 // implementation stores, but for those that no graph reads.
 func TestTensorsOfFamilies(t *testing.T) {
 	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias"}
-	folders, err := filepath.Glob(filepath.Join("..", "lm", "internal", "bert", "testdata", "*", "config.json"))
+	folders, err := filepath.Glob(filepath.Join("..", "internal", "bert", "testdata", "*", "config.json"))
 	if err != nil || len(folders) == 0 {
 		t.Fatal(folders, err)
 	}
@@ -241,7 +241,7 @@ func TestFamiliesWithoutHead(t *testing.T) {
 func copyOf(t testing.TB, folder string) string {
 	t.Helper()
 	dir := t.TempDir()
-	check.OK(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "lm", "internal", "bert", "testdata", folder))))
+	check.OK(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "internal", "bert", "testdata", folder))))
 	return dir
 }
 

@@ -42,9 +42,9 @@ func TestOpenImported(t *testing.T) {
 func TestImportGraphNamesItsFile(t *testing.T) {
 	dir := writeImported(t, "{}")
 	check.OK(t, os.Remove(filepath.Join(dir, "tokenizer_config.json")))
-	store := &models.Store{Dir: t.TempDir(), Case: models.Uncased}
+	store := &models.Store{Dir: t.TempDir(), Reading: models.Uncased}
 	b, err := store.ImportGraph(t.Context(), filepath.Join(dir, "model.onnx"), dir, "my/graph",
-		models.Imported{VocabularySize: 5, MaxPositions: 8})
+		models.Imported{VocabularySize: 5, MaxPositions: 8}, nil)
 	check.OK(t, err)
 	if want := filepath.Join(dir, "model.onnx"); b.Manifest.Source != want {
 		t.Errorf("source %s, want %s", b.Manifest.Source, want)

@@ -78,7 +78,7 @@ func (s Spread) factors(b *Bundle, largest []float32) ([]float32, error) {
 	}
 	columns := make([]float32, s.Width)
 	for _, name := range s.Matrices {
-		t, _ := b.Tensor(name)
+		t, _ := b.weight(name)
 		raw, err := t.Bytes()
 		if err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (c Config) matrices() []string {
 // scales, and every spread has its factors.
 func (b *Bundle) checkInt8() error {
 	for _, name := range b.Config.matrices() {
-		t, _ := b.Tensor(name)
+		t, _ := b.weight(name)
 		if t.DType != safetensors.Int8 {
 			return fmt.Errorf("%s: tensor %s holds %s, and others I8: a model in int8 has all its matrices in I8",
 				b.weights.Path, name, t.DType)
@@ -277,7 +277,7 @@ func (b *Bundle) writeInt8(ctx context.Context, path string, largest map[string]
 		}
 	}
 	for _, want := range b.Config.Tensors() {
-		t, _ := b.Tensor(want.Name)
+		t, _ := b.weight(want.Name)
 		if !whole[want.Name] {
 			tensors = append(tensors,
 				safetensors.Data{Name: want.Name, DType: t.DType, Shape: t.Shape, Content: t.Bytes})
@@ -305,7 +305,7 @@ func (b *Bundle) writeInt8(ctx context.Context, path string, largest map[string]
 // round returns the rows of a matrix in whole numbers from -127 to 127, and the
 // scales of the rows, float32. It divides columns by their factors, if there are
 // factors.
-func round(ctx context.Context, t Tensor, factors []float32) (steps, scales []byte, err error) {
+func round(ctx context.Context, t safetensors.Tensor, factors []float32) (steps, scales []byte, err error) {
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}

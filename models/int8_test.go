@@ -134,11 +134,18 @@ func TestUntiedInt8(t *testing.T) {
 		twice[i] += 4 // the exponent of float16: × 2
 	}
 	rewrite(t, dir, func(*safetensors.Data) bool { return true },
-		safetensors.Data{Name: decoder, DType: tensor.DType, Shape: tensor.Shape, Content: modelstest.Bytes(twice)})
+		safetensors.Data{Name: decoder, DType: safetensors.DType(tensor.DType), Shape: tensor.Shape,
+			Content: modelstest.Bytes(twice)})
 	whole := check.Must(models.Open(dir))(t)
 	b := check.Must(modelstest.Int8(t.Context(), t.TempDir(), whole, modelstest.Largest(whole)))(t)
 	if b.Config.TieWordEmbeddings {
 		t.Error("the output matrix is taken for the word embeddings")
+	}
+	if t8, _ := b.Tensor(decoder); t8.DType != "I8" {
+		t.Errorf("the output matrix holds %s", t8.DType)
+	}
+	if _, ok := b.Tensor(models.Scale(decoder)); !ok {
+		t.Error("the output matrix has no scales")
 	}
 }
 

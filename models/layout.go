@@ -35,6 +35,21 @@ type Layer struct {
 	PositionKey, PositionQuery Linear
 }
 
+// SharesMatrices reports whether several products of the layers read one matrix.
+func (c Config) SharesMatrices() bool {
+	seen := map[Linear]bool{}
+	for _, l := range c.Layout().Layers {
+		for _, product := range []Linear{l.Query, l.Key, l.Value, l.Mixed, l.Up, l.Gate, l.Down, l.PositionKey,
+			l.PositionQuery} {
+			if product.Weight != "" && seen[product] {
+				return true
+			}
+			seen[product] = true
+		}
+	}
+	return false
+}
+
 // Table is a table of embeddings: Rows rows, from row First on, of a tensor
 // with First + Rows rows.
 type Table struct {

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"infill/internal/object"
+	"infill/internal/rawjson"
 	"infill/internal/regular"
 )
 
@@ -93,7 +93,7 @@ func parseManifest(content []byte) (*Manifest, error) {
 
 // Encode returns the content of manifest.json.
 func (m *Manifest) Encode() []byte {
-	text, err := object.EncodeIndent(m, "", "  ")
+	text, err := rawjson.EncodeIndent(m, "", "  ")
 	if err != nil {
 		panic(err) // never happens: strings and numbers can always be encoded
 	}

@@ -19,9 +19,10 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/internal/object"
+	"infill/internal/pytorch"
+	"infill/internal/rawjson"
 	"infill/internal/regular"
-	"infill/models/internal/pytorch"
+	"infill/tokenize"
 )
 
 // lock takes the lock of a model's folder. While another process holds the
@@ -175,13 +176,13 @@ func whole(dir string) *Manifest {
 }
 
 // prepare reads the configuration in dir, which is being filled, writes the
-// store's Case into it, and reads the tokenizer.
+// store's Reading into it, and reads the tokenizer.
 func (s *Store) prepare(dir string) (Config, error) {
 	config, err := readConfig(dir)
 	if err != nil {
 		return Config{}, err
 	}
-	if err := s.Case.configure(dir); err != nil {
+	if err := s.Reading.configure(dir); err != nil {
 		return Config{}, err
 	}
 	if _, err := (&Bundle{Dir: dir, Config: config}).Tokenizer(); err != nil {
@@ -296,13 +297,15 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 		files[path] = filepath.Join(dir, filepath.FromSlash(path))
 	}
 	m.Source = cmp.Or(m.Source, dir)
-	return s.copyIn(ctx, dir, name, *m, files, nil)
+	return s.copyIn(ctx, dir, name, *m, files, nil, nil)
 }
 
 // ImportGraph copies an ONNX graph that others exported into the store under
 // the given name. It also copies the files beside the graph that hold weights,
-// and the tokenizer's files in the folder tokenizer. c becomes the config.json.
-func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
+// and the tokenizer's files in the folder tokenizer. c becomes the config.json. The
+// store takes the model only if try, which is called before, returns nil.
+func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported,
+	try func(*Bundle) error) (*Bundle, error) {
 	graph, err := filepath.Abs(graph)
 	if err != nil {
 		return nil, err
@@ -321,18 +324,18 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 		}
 	}
 	c.ModelType = importedFamily
-	config, err := object.EncodeIndent(c, "", "  ")
+	config, err := rawjson.EncodeIndent(c, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph}, files, config)
+	return s.copyIn(ctx, tokenizer, name, Manifest{Source: graph}, files, config, try)
 }
 
 // copyIn copies files into the store: files maps paths in the bundle to their
 // sources. If config is not nil, copyIn writes it as config.json. Errors about
-// copied files name their place in the folder from.
+// copied files name their place in the folder from. try, if not nil, is called with the copy.
 func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files map[string]string,
-	config []byte) (*Bundle, error) {
+	config []byte, try func(*Bundle) error) (*Bundle, error) {
 	if name == BuiltInName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
 	}
@@ -355,7 +358,19 @@ func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files
 				return nil, err
 			}
 		}
-		return s.seal(ctx, name, dir, from+string(filepath.Separator), m, names)
+		sealed, err := s.seal(ctx, name, dir, from+string(filepath.Separator), m, names)
+		if err != nil || try == nil {
+			return sealed, err
+		}
+		b := &Bundle{Name: name, Dir: dir, Manifest: sealed}
+		err = b.load()
+		if err == nil {
+			err = try(b)
+		}
+		if err != nil { // users do not know the copy
+			err = &renamedError{err, filepath.Join(dir, graphName) + ": ", ""}
+		}
+		return sealed, err
 	})
 }
 
@@ -380,75 +395,108 @@ func writeFile(path string, content io.Reader) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Case says whether a model keeps capitals, which a vocab.txt does not tell. ""
-// means that the model's files say so.
-type Case string
+// Reading says how the tokenizer of a new model is read, where its files do not
+// say it or contradict each other. "" means that the files decide.
+type Reading string
 
-// These are the two cases.
+// These are the readings. Cased and Uncased say whether the model keeps
+// capitals, and AsFile takes tokenizer.json as it is.
 const (
-	Cased   Case = "cased"
-	Uncased Case = "uncased"
+	Cased   Reading = "cased"
+	Uncased Reading = "uncased"
+	AsFile  Reading = "tokenizer-json"
 )
 
 const tokenizerConfigName = "tokenizer_config.json"
 
-// configure writes the case into tokenizer_config.json in a model's folder.
-func (c Case) configure(dir string) error {
-	if c == "" {
+// configure writes the reading into tokenizer_config.json in a model's folder.
+func (r Reading) configure(dir string) error {
+	hasFile := exists(dir, "tokenizer.json")
+	switch {
+	case r == "":
 		return nil
-	}
-	if exists(dir, "tokenizer.json") || !exists(dir, vocabulary) {
-		return fmt.Errorf("the tokenizer's files say whether the model keeps capitals: leave --%s out", c)
+	case r == AsFile && !hasFile:
+		return errors.New("there is no tokenizer.json: leave --tokenizer-json out")
+	case !hasFile && !exists(dir, vocabulary): // vocab.txt alone leaves capitals open
+		return fmt.Errorf("the tokenizer's files say whether the model keeps capitals: leave --%s out", r)
 	}
 	path := filepath.Join(dir, tokenizerConfigName)
-	settings, err := readTokenizerConfig(path)
-	if err != nil {
+	var settings map[string]any
+	content, err := regular.ReadFile(path, maxConfigBytes)
+	if err == nil {
+		err = json.Unmarshal(content, &settings)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", tokenizerConfigName, err)
 	}
+	if settings == nil { // no file, or null
+		settings = map[string]any{}
+	}
 	const key = "do_lower_case"
-	said, ok := settings[key]
-	if ok && said == (c == Uncased) {
-		return nil
+	said := settings[key]
+	switch {
+	case r == AsFile:
+		settings = asFile(settings)
+	case hasFile:
+		// tokenizer.json has to agree, and overrules what the settings say.
+		err := r.agrees(dir)
+		if err != nil {
+			return err
+		}
+		settings[key] = r == Uncased
+	case said != nil && said != (r == Uncased):
+		return fmt.Errorf("%s has %s %v, which --%s contradicts", tokenizerConfigName, key, said, r)
+	default:
+		settings[key] = r == Uncased
 	}
-	if ok {
-		return fmt.Errorf("%s has %s %v, which --%s contradicts", tokenizerConfigName, key, said, c)
-	}
-	settings[key] = c == Uncased
-	encoded, err := object.EncodeIndent(settings, "", "  ")
+	encoded, err := rawjson.EncodeIndent(settings, "", "  ")
 	if err != nil {
 		return err
 	}
 	return maybe.WriteFile(path, append(encoded, '\n'), 0o644)
 }
 
-// check returns an error if b, which may have been stored before, has the other case.
-func (c Case) check(b *Bundle) error {
-	if c == "" {
+// agrees returns an error if the tokenizer.json of a folder has another reading.
+func (r Reading) agrees(dir string) error {
+	alone, err := tokenize.LoadFile(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
+	if alone.Cased() != (r == Cased) {
+		return fmt.Errorf("tokenizer.json says that the model is not %s: leave --%[1]s out", r)
+	}
+	return nil
+}
+
+// asFile returns the names of special tokens in settings, and a class with
+// which transformers takes tokenizer.json as it is. The list, though empty,
+// keeps it from reading tokens from other files.
+func asFile(settings map[string]any) map[string]any {
+	names := map[string]any{"tokenizer_class": "PreTrainedTokenizerFast", "added_tokens_decoder": map[string]any{}}
+	for key, value := range settings {
+		token, ok := value.(map[string]any)
+		if ok {
+			value = token["content"]
+		}
+		if strings.HasSuffix(key, "_token") {
+			names[key] = value
+		}
+	}
+	return names
+}
+
+// check returns an error if b, which may have been stored before, has another
+// reading.
+func (r Reading) check(b *Bundle) error {
+	if r == "" {
 		return nil
 	}
 	t, err := b.Tokenizer()
-	if err != nil || t.Cased() == (c == Cased) {
+	if err != nil || r != AsFile && t.Cased() == (r == Cased) || r == AsFile && t.Warning() == "" {
 		return err
 	}
 	return fmt.Errorf("the tokenizer of the stored model contradicts --%s: leave --%[1]s out, or infill models remove "+
-		"%s, and pull it again", c, b.Name)
-}
-
-// readTokenizerConfig reads the settings in a file. Without the file, they are
-// those of BERT's tokenizer.
-func readTokenizerConfig(path string) (map[string]any, error) {
-	content, err := regular.ReadFile(path, maxConfigBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]any{"tokenizer_class": "BertTokenizer"}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	settings := map[string]any{}
-	if err := json.Unmarshal(content, &settings); err != nil {
-		return nil, err
-	}
-	return settings, nil
+		"%s, and pull it again", r, b.Name)
 }
 
 // renamedError is an error in whose text every from is replaced by to.

@@ -8,13 +8,45 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
+	"infill/internal/hub"
 	"infill/internal/safetensors"
-	"infill/models/hub"
 )
 
 // errOffline says that a file is missing which may not be fetched.
 var errOffline = errors.New("the network may not be used (offline)")
+
+// PullOptions say from where and how a model is fetched. The zero value fetches
+// from the public hub.
+type PullOptions struct {
+	Endpoint string // address of a mirror; "" for the public hub
+	Token    string // for private and gated models; sent to Endpoint only, never to a server that it redirects to
+	// TokenFrom names the variable or the file that has the token.
+	TokenFrom string
+	Offline   bool         // whether to use only files that are already stored
+	Cache     string       // folder in which the hub's own clients keep models, of which files are copied; "" for none
+	Progress  PullProgress // nil if nobody observes
+
+	Attempts int           // attempts in a row without progress before giving up; 0 for 5
+	WaitMin  time.Duration // wait before the second attempt, doubled for each further one; 0 for 1 s
+	Stall    time.Duration // the longest time without data; 0 for 60 s
+}
+
+// PullProgress observes downloads. All calls come from one goroutine.
+type PullProgress = interface {
+	// Begin is called at most once, before the weights, with their name, the
+	// bytes already on disk and all bytes. It is not called for a
+	// model that is already stored, or that is refused for its config.
+	Begin(name string, have, total int64)
+	// Advance reports downloaded bytes. bytes is negative if bytes reported
+	// before are thrown away.
+	Advance(bytes int64)
+	// Waiting reports that nothing will happen for the time wait, and why. It
+	// may come before Begin.
+	Waiting(reason error, wait time.Duration)
+}
 
 // Pull fetches a model, "org/name" or "org/name@revision", into the store,
 // verifies it and opens it. The revision is a branch, a tag or a commit of
@@ -24,14 +56,14 @@ var errOffline = errors.New("the network may not be used (offline)")
 // which it converts.
 //
 // Each error is one line: what was requested, what came back, and what to do.
-func (s *Store) Pull(ctx context.Context, name string, o hub.Options) (*Bundle, error) {
+func (s *Store) Pull(ctx context.Context, name string, o PullOptions) (*Bundle, error) {
 	base, revision, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}
 	b, err := s.pull(ctx, base, revision, o)
 	if err == nil {
-		err = s.Case.check(b)
+		err = s.Reading.check(b)
 	}
 	if err != nil && ctx.Err() != nil { // err itself would say only at which step ctx ended
 		err = fmt.Errorf("%w; what was fetched is kept, and the next pull goes on with it", context.Cause(ctx))
@@ -42,7 +74,7 @@ func (s *Store) Pull(ctx context.Context, name string, o hub.Options) (*Bundle, 
 	return b, nil
 }
 
-func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) (*Bundle, error) {
+func (s *Store) pull(ctx context.Context, name, revision string, o PullOptions) (*Bundle, error) {
 	if name == BuiltInName {
 		return nil, errors.New("the model is part of the program: there is nothing to fetch")
 	}
@@ -58,7 +90,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 	if o.Offline {
 		return nil, elsewhere(fmt.Errorf("%w, and %w", err, errOffline), name, revision, o)
 	}
-	repository, err := hub.Open(ctx, name, revision, o)
+	repository, err := hub.Open(ctx, name, revision, hub.Options(o))
 	if err != nil {
 		return nil, elsewhere(err, name, revision, o)
 	}
@@ -81,13 +113,17 @@ func (s *Store) pull(ctx context.Context, name, revision string, o hub.Options) 
 }
 
 // elsewhere adds to the error of a pull where a client of the hub keeps the
-// model, if it does.
-func elsewhere(err error, name, revision string, o hub.Options) error {
-	folder, found := o.Cached(name, revision)
-	if !found {
-		return err
+// model, or revisions of which it does not say the branch.
+func elsewhere(err error, name, revision string, o PullOptions) error {
+	folder, others := hub.Options(o).Cached(name, revision)
+	switch {
+	case folder != "":
+		return fmt.Errorf("%w; the hub's own client has it: infill models import %s --name %s", err, folder, name)
+	case len(others) > 0:
+		return fmt.Errorf("%w; the hub's own client does not say which is %s, of %s: infill models import FOLDER "+
+			"--name %s", err, revision, strings.Join(others, " and "), name)
 	}
-	return fmt.Errorf("%w; the hub's own client has it: infill models import %s --name %s", err, folder, name)
+	return err
 }
 
 // fetch fetches the files that a bundle needs from a repository into dir, and

@@ -20,9 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/internal/check"
+	"infill/internal/hub"
 	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/hub"
 )
 
 // What a modelstest.Hub has in First, Second and Token.
@@ -35,7 +35,7 @@ func newStore(t testing.TB) *models.Store {
 }
 
 // pull expects success.
-func pull(t testing.TB, store *models.Store, name string, o hub.Options) *models.Bundle {
+func pull(t testing.TB, store *models.Store, name string, o models.PullOptions) *models.Bundle {
 	t.Helper()
 	b := check.Must(store.Pull(t.Context(), name, o))(t)
 	return b
@@ -75,7 +75,7 @@ func files(t testing.TB, dir string) map[string]string {
 }
 
 // observed gives the hub's options with an observer of the pull.
-func observed(s *modelstest.Hub) (hub.Options, *observer) {
+func observed(s *modelstest.Hub) (models.PullOptions, *observer) {
 	o, seen := s.Options(), &observer{}
 	o.Progress = seen
 	return o, seen
@@ -522,7 +522,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 			t.Errorf("the store lists %v, %v; want the built-in model alone", found, err)
 		}
 	}
-	_, err := newStore(t).Pull(t.Context(), "small-uncased", hub.Options{})
+	_, err := newStore(t).Pull(t.Context(), "small-uncased", models.PullOptions{})
 	refused(t, err, "part of the program")
 	for _, status := range []int{429, 500, 503} {
 		t.Run(fmt.Sprintf("%d once", status), func(t *testing.T) {
@@ -566,7 +566,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 		}
 	})
 	for _, endpoint := range []string{"huggingface.co", "ftp://x", "https://", "http://\x00"} {
-		o := hub.Options{Endpoint: endpoint}
+		o := models.PullOptions{Endpoint: endpoint}
 		if _, err := newStore(t).Pull(t.Context(), "org/tiny", o); err == nil ||
 			!strings.Contains(err.Error(), "is not the address of a hub") {
 			t.Errorf("endpoint %q: error %v", endpoint, err)

@@ -17,8 +17,8 @@ import (
 // also has the model's lock and unfinished downloads (.partial-*).
 type Store struct {
 	Dir string // this folder need not exist yet
-	// Case is written into new models whose files do not say whether they keep capitals.
-	Case Case
+	// Reading is written into new models.
+	Reading Reading
 }
 
 const (

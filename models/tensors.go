@@ -12,7 +12,19 @@ import (
 
 // Tensor says where in the file the elements of a weight are, row-major
 // and little-endian.
-type Tensor = safetensors.Tensor
+type Tensor struct {
+	Name  string
+	DType string // of an element, as safetensors names it, such as "F32"
+	Shape []int  // empty for a scalar
+	// Offset counts bytes from the start of the file, and Length is in bytes.
+	Offset, Length int64
+	Path           string // the file, without links
+}
+
+// Bytes reads the elements, as the file has them.
+func (t Tensor) Bytes() ([]byte, error) {
+	return safetensors.Tensor{Name: t.Name, Offset: t.Offset, Length: t.Length, Path: t.Path}.Bytes()
+}
 
 // Tensor returns the weight with the given name, or false if there is none.
 // Names are those of today's reference implementation (see Config.Layout). If
@@ -21,13 +33,20 @@ type Tensor = safetensors.Tensor
 // for the decoder's, names without the beginning of the body's names, and the
 // output matrix for word embeddings that are tied to it.
 func (b *Bundle) Tensor(name string) (Tensor, bool) {
+	t, ok := b.weight(name)
+	return Tensor{Name: t.Name, DType: string(t.DType), Shape: t.Shape, Offset: t.Offset, Length: t.Length,
+		Path: t.Path}, ok
+}
+
+// weight returns the weight that Tensor describes.
+func (b *Bundle) weight(name string) (safetensors.Tensor, bool) {
 	for _, known := range otherNames(name, b.renamed) {
 		t, ok := b.weights.Tensor(known)
 		if ok {
 			return t, true
 		}
 	}
-	return Tensor{}, false
+	return safetensors.Tensor{}, false
 }
 
 // otherNames returns the names that a weight may have in a file, the usual one
@@ -73,7 +92,7 @@ func (b *Bundle) checkWeights() error {
 	// Check the head first: a sentence encoder or a classifier may differ
 	// elsewhere too, but lacks the head.
 	for _, want := range head {
-		if _, ok := b.Tensor(want.Name); !ok {
+		if _, ok := b.weight(want.Name); !ok {
 			return fmt.Errorf(
 				"%s: no masked-language-model head: tensor %s is missing (architectures in config.json: %s)",
 				b.weights.Path, want.Name, strings.Join(b.Config.Architectures, ", "))
@@ -81,7 +100,7 @@ func (b *Bundle) checkWeights() error {
 	}
 	matrices := b.Config.matrices()
 	for _, want := range slices.Concat(body, head) {
-		t, ok := b.Tensor(want.Name)
+		t, ok := b.weight(want.Name)
 		switch {
 		case !ok:
 			return fmt.Errorf("%s: tensor %s is missing", b.weights.Path, want.Name)
@@ -99,7 +118,7 @@ func (b *Bundle) checkWeights() error {
 	more.Layers++
 	further, _ := more.tensors()
 	for _, t := range further {
-		_, ok := b.Tensor(t.Name)
+		_, ok := b.weight(t.Name)
 		if ok && !slices.ContainsFunc(body, func(own Tensor) bool { return own.Name == t.Name }) {
 			return fmt.Errorf("%s: config.json has num_hidden_layers %d, and the weights have another layer (%s): one "+
 				"of them is of another model", b.weights.Path, b.Config.Layers, t.Name)
@@ -120,8 +139,8 @@ func (b *Bundle) untie() error {
 	c := b.Config
 	c.TieWordEmbeddings = false
 	l := c.Layout()
-	words, embedded := b.Tensor(l.Words.Name)
-	own, decoded := b.Tensor(l.Decoder.Weight)
+	words, embedded := b.weight(l.Words.Name)
+	own, decoded := b.weight(l.Decoder.Weight)
 	if !b.Config.TieWordEmbeddings || !decoded {
 		return nil
 	}
@@ -130,7 +149,7 @@ func (b *Bundle) untie() error {
 		return nil
 	}
 	// The middle is enough, because matrices that were trained apart differ in every row.
-	middle := func(t Tensor) ([]byte, error) {
+	middle := func(t safetensors.Tensor) ([]byte, error) {
 		size := min(t.Length, 1<<20)
 		t.Offset += (t.Length - size) / 2
 		t.Length = size

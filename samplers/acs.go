@@ -18,7 +18,6 @@ package samplers
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -32,50 +31,8 @@ type cyclical struct {
 
 var _ mover = (*cyclical)(nil)
 
-type cyclicalSettings struct {
-	stepSize, smallest positive
-	cycle              count
-	exponent           Balance
-	preconditioner     factors
-	terms              count
-}
-
-func (s *cyclicalSettings) register(f *flag.FlagSet) {
-	f.Var(&s.stepSize, "step-size", "α of the largest step of a cycle: changing a slot costs 1/α nats")
-	f.Var(&s.smallest, "smallest", "α of the smallest step")
-	f.Var(&s.cycle, "cycle", "steps of a cycle")
-	f.Var(&s.exponent, "exponent", "β, the power of the balance, at the largest step; it falls to 0.5")
-	f.Var(&s.preconditioner, "preconditioner", preconditionerHelp)
-	f.Var(&s.terms, "terms", termsHelp)
-}
-
-func (s *cyclicalSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
-	largest := float64(s.stepSize)
-	smallest := float64(s.smallest)
-	if !(smallest <= largest && largest <= math.MaxFloat64) {
-		return nil, fmt.Errorf("%s: steps from %v to %v in a cycle: both must be finite, the first not the larger",
-			name, smallest, largest)
-	}
-	if s.exponent.rule != powerRule {
-		return nil, fmt.Errorf("%s: exponent %v: give a number from 0.5 to 1", name, s.exponent)
-	}
-	inner, err := newDLP(name, target, &langevinSettings{s.stepSize, s.exponent, s.preconditioner, s.terms, true},
-		shared)
-	if err != nil {
-		return nil, err
-	}
-	k := &cyclical{dlp: inner}
-	for step := range int(s.cycle) {
-		cosine := math.Cos(math.Pi * float64(step) / float64(s.cycle))
-		greedy := s.exponent.exponent()
-		k.alphas = append(k.alphas, math.Max(smallest, largest/2*(1+cosine)))
-		k.scorers = append(k.scorers, balanced{power(math.Max(0.5, (greedy-0.5)/2*cosine+(greedy+0.5)/2))})
-	}
-	return k, nil
-}
-
-// stepSize returns the largest step size of the cycle.
-func (k *cyclical) stepSize() float64 { return k.alphas[0] }
+// StepSize returns the largest step size of the cycle.
+func (k *cyclical) StepSize() float64 { return k.alphas[0] }
 
 func (k *cyclical) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	now := state.own.(*surroundings).step % len(k.alphas)
@@ -83,21 +40,59 @@ func (k *cyclical) transition(ctx context.Context, state *State, sources []sourc
 		k.scorer = k.scorers[now]
 		k.revision++
 	}
-	if err := k.setStepSize(k.alphas[now]); err != nil {
+	if err := k.SetStepSize(k.alphas[now]); err != nil {
 		return err
 	}
 	return k.dlp.transition(ctx, state, sources, info)
 }
 
-func cyclicalEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "acs", Title: "DMALA with a cyclical step size and balance",
-			Paper: "Pynadath et al., Gradient-based Discrete Sampling with Automatic Cyclical Scheduling, NeurIPS 2024",
-			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
-		},
-		settings: func() settings {
-			return &cyclicalSettings{stepSize: 10, smallest: 0.2, cycle: 20, exponent: power(0.85)}
-		},
+// Cyclical is DMALA with a cyclical step size and balance.
+type Cyclical struct {
+	// StepSize is α of the largest step of a cycle, and Smallest that of the smallest:
+	// changing a slot costs 1/α nats.
+	StepSize float64 `option:"step-size" default:"10" exclusiveMinimum:"0"`
+	Smallest float64 `option:"smallest" default:"0.2" exclusiveMinimum:"0"`
+	// Cycle is the number of steps of a cycle.
+	Cycle int `option:"cycle" default:"20" minimum:"1"`
+	// Exponent is β, the power of the balance, at the largest step; it falls to 0.5.
+	Exponent float64 `option:"exponent" default:"0.85" minimum:"0.5" maximum:"1"`
+	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
+}
+
+var _ Sampler = Cyclical{}
+
+// Kernel implements [Sampler].
+func (s Cyclical) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s Cyclical) (mover, error) {
+		if s.Smallest > s.StepSize {
+			return nil, fmt.Errorf("acs: steps from %v to %v in a cycle: the first must not be the larger", s.Smallest,
+				s.StepSize)
+		}
+		settings := langevin{s.StepSize, power(s.Exponent), s.Preconditioner, s.Terms, true}
+		inner, err := newDLP("acs", target, settings, shared)
+		if err != nil {
+			return nil, err
+		}
+		k := &cyclical{dlp: inner}
+		for step := range s.Cycle {
+			cosine := math.Cos(math.Pi * float64(step) / float64(s.Cycle))
+			k.alphas = append(k.alphas, math.Max(s.Smallest, s.StepSize/2*(1+cosine)))
+			beta := math.Max(0.5, (s.Exponent-0.5)/2*cosine+(s.Exponent+0.5)/2)
+			k.scorers = append(k.scorers, balanced{power(beta)})
+		}
+		return k, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (Cyclical) Describe() Description {
+	return Description{
+		Name: "acs", Title: "DMALA with a cyclical step size and balance",
+		Paper: "Pynadath et al., Gradient-based Discrete Sampling with Automatic Cyclical Scheduling, NeurIPS 2024",
+		Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 	}
 }

@@ -9,13 +9,78 @@ import (
 
 // An adaptation tunes a kernel by the results of its steps. It acts only
 // in a warm-up, because a chain whose parameters depend on its past has
-// no stationary law. m must be a mover of the kind for which the
-// adaptation was made.
+// no stationary law.
 type adaptation interface {
 	// begin starts the adaptation before the first step, and may set the tuned parameter.
-	begin(m mover, state *State) error
+	begin(state *State) error
 	// adapt sets the tuned parameter after a step. After the last step its value stays.
-	adapt(m mover, state *State, info *Info, last bool) error
+	adapt(state *State, info *Info, last bool) error
+}
+
+// A tuner makes the adaptation of a mover of the kind that it knows.
+type tuner func(m mover) adaptation
+
+// fixed is the adaptation of a kernel that a warm-up does not tune.
+type fixed struct{}
+
+var _ adaptation = fixed{}
+
+func (fixed) begin(*State) error              { return nil }
+func (fixed) adapt(*State, *Info, bool) error { return nil }
+
+// untuned is the tuner of a kernel that has nothing to tune.
+func untuned(mover) adaptation { return fixed{} }
+
+// unlessSaid returns tune, or untuned if the user says what it would tune.
+func unlessSaid(said bool, tune tuner) tuner {
+	if said {
+		return untuned
+	}
+	return tune
+}
+
+// A Tuned kernel has a step size that a warm-up of [Sample] adapts. A kernel of
+// another module may implement it.
+type Tuned interface {
+	Kernel
+	// StepSize returns the present step size.
+	StepSize() float64
+	// SetStepSize changes the step size between two steps.
+	SetStepSize(stepSize float64) error
+	// Bounds returns the smallest and the largest step size that a warm-up may set.
+	Bounds() (lowest, highest float64)
+}
+
+// adaptationOf returns what tunes a kernel in a warm-up.
+func adaptationOf(k Kernel) adaptation {
+	switch k := k.(type) {
+	case *kernel:
+		return k.tune(k.mover)
+	case Tuned:
+		lowest, highest := k.Bounds()
+		return newStepSizeAdaptation(k, lowest, highest)
+	}
+	return fixed{}
+}
+
+// tunedOf returns the kernel whose step size a warm-up adapts; ok is false for
+// another kernel.
+func tunedOf(k Kernel) (s stepSizer, ok bool) {
+	if adaptationOf(k) == adaptation(fixed{}) {
+		return nil, false
+	}
+	return stepSizerOf(k)
+}
+
+// stepSizerOf returns what has the step size of a kernel; ok is false if it has none.
+func stepSizerOf(k Kernel) (s stepSizer, ok bool) {
+	own, builtIn := k.(*kernel)
+	if builtIn {
+		s, ok = own.mover.(stepSizer)
+		return s, ok
+	}
+	s, ok = k.(stepSizer)
+	return s, ok
 }
 
 // aim is the mean acceptance rate that adaptations aim at: the asymptotic
@@ -23,11 +88,11 @@ type adaptation interface {
 // Scaling for Locally Balanced Proposals in Discrete Spaces, NeurIPS 2022).
 const aim = 0.574
 
-// A stepSizer is a mover with a step size.
+// A stepSizer is a mover or a kernel with a step size.
 type stepSizer interface {
-	stepSize() float64
-	// setStepSize changes the step size between two steps of the chains.
-	setStepSize(stepSize float64) error
+	StepSize() float64
+	// SetStepSize changes the step size between two steps of the chains.
+	SetStepSize(stepSize float64) error
 }
 
 func checkStepSize(stepSize float64) error {
@@ -42,6 +107,7 @@ func checkStepSize(stepSize float64) error {
 // with their constants γ = 0.05, t₀ = 10, κ = 0.75. If the acceptance rate
 // stays above aim for every α, α ends at its upper bound.
 type stepSizeAdaptation struct {
+	of              stepSizer
 	lowest, highest float64 // bounds of log α
 	centre          float64 // the value towards which log α is drawn
 	shortage        float64 // running mean of aim - acceptance rate
@@ -51,25 +117,26 @@ type stepSizeAdaptation struct {
 
 var _ adaptation = (*stepSizeAdaptation)(nil)
 
-// newStepSizeAdaptation returns an adaptation that starts at stepSize, kept
-// between lowest and highest.
-func newStepSizeAdaptation(stepSize, lowest, highest float64) *stepSizeAdaptation {
-	start := math.Log(math.Min(math.Max(stepSize, lowest), highest))
+// newStepSizeAdaptation returns an adaptation that starts at the present step
+// size, kept between lowest and highest.
+func newStepSizeAdaptation(of stepSizer, lowest, highest float64) *stepSizeAdaptation {
+	start := math.Log(math.Min(math.Max(of.StepSize(), lowest), highest))
 	// The paper's centre, log 10 ε₁, suits a search where too large steps
 	// cost little. Here the start is a guess, and errors in both
 	// directions are as likely.
-	return &stepSizeAdaptation{lowest: math.Log(lowest), highest: math.Log(highest), centre: start, average: start}
+	return &stepSizeAdaptation{of: of, lowest: math.Log(lowest), highest: math.Log(highest), centre: start,
+		average: start}
 }
 
 // tuneStepSize tunes α between 0.01, below which nothing moves, and 100, above
 // which the penalty no longer matters.
 func tuneStepSize(m mover) adaptation {
-	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 0.01, 100)
+	return newStepSizeAdaptation(m.(stepSizer), 0.01, 100)
 }
 
 // tuneContinuous tunes the step size of a continuous relaxation between 1e-6 and 10.
 func tuneContinuous(m mover) adaptation {
-	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 1e-6, 10)
+	return newStepSizeAdaptation(m.(stepSizer), 1e-6, 10)
 }
 
 // update takes the mean acceptance probability of one step over the chains, and
@@ -87,17 +154,15 @@ func (a *stepSizeAdaptation) update(acceptance float64) float64 {
 	return math.Exp(log)
 }
 
-func (a *stepSizeAdaptation) begin(m mover, _ *State) error {
-	return m.(stepSizer).setStepSize(math.Exp(a.centre))
-}
+func (a *stepSizeAdaptation) begin(*State) error { return a.of.SetStepSize(math.Exp(a.centre)) }
 
 // adapt sets the averaged step size after the last step of the warm-up.
-func (a *stepSizeAdaptation) adapt(m mover, _ *State, info *Info, last bool) error {
+func (a *stepSizeAdaptation) adapt(_ *State, info *Info, last bool) error {
 	stepSize := a.update(info.meanAcceptance())
 	if last {
 		stepSize = math.Exp(a.average)
 	}
-	return m.(stepSizer).setStepSize(stepSize)
+	return a.of.SetStepSize(stepSize)
 }
 
 // A jumper is a mover whose proposal multiplies the weight of every change of a
@@ -125,30 +190,30 @@ type jumper interface {
 // the logarithm. In the first 100 steps Z is computed at every step, and then
 // every 20 steps, as in the benchmark.
 type jumpAdaptation struct {
+	of   jumper
 	logZ float64
 	step int
 }
 
 var _ adaptation = (*jumpAdaptation)(nil)
 
-func tuneJumps(mover) adaptation { return &jumpAdaptation{} }
+func tuneJumps(m mover) adaptation { return &jumpAdaptation{of: m.(jumper)} }
 
 // jumps is n at the start, and the gain of the updates.
 const jumps = 3
 
-func (a *jumpAdaptation) begin(m mover, state *State) error {
-	k := m.(jumper)
+func (a *jumpAdaptation) begin(state *State) error {
 	a.step = 0
-	a.logZ = math.Log(k.jumpWeight(state))
+	a.logZ = math.Log(a.of.jumpWeight(state))
 	if !logmath.Finite(a.logZ) {
 		return nil // no other state can be reached, or one weight is infinite
 	}
-	return k.setLogTau(math.Log(jumps) - a.logZ)
+	return a.of.setLogTau(math.Log(jumps) - a.logZ)
 }
 
-func (a *jumpAdaptation) adapt(m mover, state *State, info *Info, _ bool) error {
+func (a *jumpAdaptation) adapt(state *State, info *Info, _ bool) error {
 	const follow, refresh = 100, 20
-	k := m.(jumper)
+	k := a.of
 	a.step++
 	if a.step < follow || a.step%refresh == 0 {
 		a.logZ = math.Log(k.jumpWeight(state))

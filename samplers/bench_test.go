@@ -57,11 +57,11 @@ func (t *linear) LogConditionals(_ context.Context, states []int, slots []int, l
 // BenchmarkStep is one step of 25 chains over 5 slots: over a whole BERT
 // vocabulary and over 250 candidates a slot.
 func BenchmarkStep(b *testing.B) {
-	for _, name := range Names() {
+	for _, name := range names() {
 		for _, k := range []int{250, 30522} {
 			b.Run(fmt.Sprintf("%s/categories=%d", name, k), func(b *testing.B) {
 				target := newLinear(5, k)
-				kernel, err := New(name, target)
+				kernel, err := newFrom(name, target)
 				if err != nil {
 					b.Skip(err)
 				}

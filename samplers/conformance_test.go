@@ -7,18 +7,20 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"infill/internal/check"
 	"infill/internal/logmath"
 	"infill/internal/targets"
 )
 
 // form is one form of one registered kernel, with the claims that the tests check.
 type form struct {
-	sampler     string // as New takes it
+	sampler     string // as Parse reads it
 	temperature float64
 	target      func(t *testing.T) Target
 	// transitions is the transition matrix by an independent formula.
@@ -37,32 +39,45 @@ func (f form) name() string {
 	return f.sampler
 }
 
-func (f form) spec(t *testing.T) Spec {
+func (f form) parsed(t *testing.T) Sampler {
 	t.Helper()
-	spec, err := Parse(f.sampler)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return spec
+	return check.Must(Parse(f.sampler))(t)
 }
 
 // stochastic tells whether the form takes gradients of a few terms.
-func (f form) stochastic(t *testing.T) bool { return f.spec(t).has("terms") }
+func (f form) stochastic(t *testing.T) bool { return strings.Contains(f.sampler, "terms=") }
 
 // over makes the form's kernel.
 func (f form) over(t *testing.T, target Target) Kernel {
 	t.Helper()
-	kernel, err := f.spec(t).New(target, rand.New(rand.NewPCG(5, 6)))
+	kernel, err := f.parsed(t).Kernel(target, rand.New(rand.NewPCG(5, 6)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return kernel
 }
 
+// newFrom makes the kernel of a sampler by its text.
+func newFrom(sampler string, target Target) (Kernel, error) {
+	s, err := Parse(sampler)
+	if err != nil {
+		return nil, err
+	}
+	return s.Kernel(target, nil)
+}
+
+// names are those of all samplers.
+func names() (list []string) {
+	for _, s := range All() {
+		list = append(list, s.Describe().Name)
+	}
+	return list
+}
+
 // makeKernel is the kernel of a sampler.
 func makeKernel(t testing.TB, sampler string, target Target) *kernel {
 	t.Helper()
-	k, err := New(sampler, target)
+	k, err := newFrom(sampler, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +288,10 @@ func forms(t *testing.T) []form {
 }
 
 // interacts tells kernels whose chains move together and without chance.
-func interacts(k Kernel) bool { return Describe(k.(*kernel).spec.Name).Interacting }
+func interacts(k Kernel) bool {
+	_, stein := k.(*kernel).mover.(*steinDescent)
+	return stein
+}
 
 // masked is the conditional of a slot in an open block, asked of the target.
 func (w *world) masked(t *testing.T) func(i int, block []int, slot, v int) float64 {
@@ -305,9 +323,9 @@ func (f form) make(t *testing.T) (Kernel, *world) {
 func TestEveryKernelHasAForm(t *testing.T) {
 	tested := map[string]bool{}
 	for _, f := range forms(t) {
-		tested[f.spec(t).Name] = true
+		tested[f.parsed(t).Describe().Name] = true
 	}
-	for _, name := range Names() {
+	for _, name := range names() {
 		if !tested[name] {
 			t.Errorf("%s is registered and has no enumerated test", name)
 		}

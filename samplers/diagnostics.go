@@ -215,13 +215,9 @@ func (a *Acceptance) perStep(counts []int) []float64 {
 }
 
 // MeanAndError returns the mean over chains and its standard error. The error
-// is nil for a single chain. It comes from the spread between chains, because
+// is NaN for a single chain. It comes from the spread between chains, because
 // chains are independent and the states of a chain are not.
-func MeanAndError(byChain []float64) (mean float64, standardError *float64) {
+func MeanAndError(byChain []float64) (mean, standardError float64) {
 	mean, deviation := stat.MeanStdDev(byChain, nil)
-	if len(byChain) < 2 {
-		return mean, nil
-	}
-	e := stat.StdErr(deviation, float64(len(byChain)))
-	return mean, &e
+	return mean, stat.StdErr(deviation, float64(len(byChain)))
 }

@@ -27,7 +27,6 @@
 package samplers
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -38,7 +37,7 @@ import (
 type dlmc struct {
 	*informed
 	solver  dlmcSolver
-	balance Balance
+	balance weighing
 	logTau  float64
 }
 
@@ -47,7 +46,7 @@ type dlmcSolver uint8
 const (
 	interpolate dlmcSolver = iota
 	euler
-	langevin
+	langevinJumps
 )
 
 var (
@@ -58,37 +57,22 @@ var (
 	_ jumper    = (*dlmc)(nil)
 )
 
-type dlmcSettings struct {
-	solver   dlmcSolver
-	stepSize positive
-	balance  Balance
-	terms    count
-}
-
-func (s *dlmcSettings) register(f *flag.FlagSet) {
-	help := "τ: the time that a step takes, in jumps per unit weight"
-	if s.solver == langevin {
-		help = alphaHelp
-	}
-	f.Var(&s.stepSize, "step-size", help)
-	f.Var(&s.balance, "balance", balanceHelp())
-	f.Var(&s.terms, "terms", termsHelp)
-}
-
-func (s *dlmcSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
-	engine, err := newInformed(name, target, s.terms, shared, true)
+func newDLMC(name string, solver dlmcSolver, target Target, stepSize float64, balance Balance, terms int,
+	shared *rand.Rand) (*dlmc, error) {
+	engine, err := newInformed(name, target, terms, shared, true)
 	if err != nil {
 		return nil, err
 	}
-	k := &dlmc{informed: engine, solver: s.solver, balance: s.balance}
+	k := &dlmc{informed: engine, solver: solver, balance: balance.must()}
 	engine.proposer = k
 	engine.scorer = k
-	return k, k.setStepSize(float64(s.stepSize))
+	return k, k.SetStepSize(stepSize)
 }
 
-func (k *dlmc) stepSize() float64 {
+// StepSize returns τ, or α of dmala-adaptive.
+func (k *dlmc) StepSize() float64 {
 	switch {
-	case k.solver != langevin:
+	case k.solver != langevinJumps:
 		return math.Exp(k.logTau)
 	case k.logTau < 0:
 		return -1 / k.logTau
@@ -96,11 +80,12 @@ func (k *dlmc) stepSize() float64 {
 	return math.Inf(1)
 }
 
-func (k *dlmc) setStepSize(stepSize float64) error {
+// SetStepSize sets τ, or α of dmala-adaptive.
+func (k *dlmc) SetStepSize(stepSize float64) error {
 	if err := checkStepSize(stepSize); err != nil {
 		return err
 	}
-	if k.solver == langevin {
+	if k.solver == langevinJumps {
 		return k.setLogTau(-1 / stepSize)
 	}
 	return k.setLogTau(math.Log(stepSize))
@@ -139,7 +124,7 @@ func (k *dlmc) jumpWeight(state *State) float64 {
 // auxiliary returns log ν(θ_j), the log-probability of the current category by
 // the softmax; 0 for dmala-adaptive.
 func (k *dlmc) auxiliary(_, current int, gradient []float64) float64 {
-	if k.solver == langevin {
+	if k.solver == langevinJumps {
 		return 0
 	}
 	return gradient[current] - logmath.LogSumExp(gradient)
@@ -179,7 +164,7 @@ func (k *dlmc) outside() float64 {
 // stay returns the log weights of the current category and of all categories,
 // given leave, that of all others.
 func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64) {
-	if k.solver != langevin {
+	if k.solver != langevinJumps {
 		logStay = at.weights.auxiliary[at.chain*len(k.categories)+slot]
 		rest := 1 - math.Exp(leave)
 		if rest > 0 {
@@ -219,31 +204,94 @@ func (k *dlmc) logReverse(at place, to []int) float64 {
 	return logq
 }
 
-func dlmcEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "dlmc", Title: "discrete Langevin Monte Carlo, interpolating",
-			Paper: "Sun et al., Discrete Langevin Samplers via Wasserstein Gradient Flow, AISTATS 2023",
-			Exact: true, Target: onlyExp, Cost: oneForAll, Tunes: "step-size", OnText: &OnText{Gradient: "local"},
-		},
-		settings:   func() settings { return &dlmcSettings{stepSize: 1} },
-		adaptation: tuneJumps,
+const (
+	gradientFlowPaper = "Sun et al., Discrete Langevin Samplers via Wasserstein Gradient Flow, AISTATS 2023"
+	discsPaper        = "Goshvadi et al., DISCS: A Benchmark for Discrete Sampling, NeurIPS 2023"
+)
+
+// DLMC is discrete Langevin Monte Carlo, interpolating. A warm-up adapts the step size
+// if it is zero.
+type DLMC struct {
+	// StepSize is τ: the time that a step takes, in jumps per unit weight.
+	StepSize float64 `option:"step-size" default:"1" exclusiveMinimum:"0"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
+}
+
+var _ Sampler = DLMC{}
+
+// Kernel implements [Sampler].
+func (s DLMC) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneJumps), func(s DLMC) (*dlmc, error) {
+		return newDLMC("dlmc", interpolate, target, s.StepSize, s.Balance, s.Terms, shared)
+	})
+}
+
+// Describe implements [Sampler].
+func (DLMC) Describe() Description {
+	return Description{
+		Name: "dlmc", Title: "discrete Langevin Monte Carlo, interpolating", Paper: gradientFlowPaper,
+		Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 	}
 }
 
-func dlmcEulerEntry() entry {
-	e := dlmcEntry()
-	e.Name = "dlmc-euler"
-	e.Title = "discrete Langevin Monte Carlo, forward Euler"
-	e.settings = func() settings { return &dlmcSettings{solver: euler, stepSize: 1} }
-	return e
+// EulerDLMC is discrete Langevin Monte Carlo by forward Euler. A warm-up adapts the step
+// size if it is zero.
+type EulerDLMC struct {
+	// StepSize is τ: the time that a step takes, in jumps per unit weight.
+	StepSize float64 `option:"step-size" default:"1" exclusiveMinimum:"0"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
 }
 
-func adaptiveDMALAEntry() entry {
-	e := dlmcEntry()
-	e.Name = "dmala-adaptive"
-	e.Title = "DMALA with an adapted number of jumps"
-	e.Paper = "Goshvadi et al., DISCS: A Benchmark for Discrete Sampling, NeurIPS 2023"
-	e.settings = func() settings { return &dlmcSettings{solver: langevin, stepSize: 0.2} }
-	return e
+var _ Sampler = EulerDLMC{}
+
+// Kernel implements [Sampler].
+func (s EulerDLMC) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneJumps), func(s EulerDLMC) (*dlmc, error) {
+		return newDLMC("dlmc-euler", euler, target, s.StepSize, s.Balance, s.Terms, shared)
+	})
+}
+
+// Describe implements [Sampler].
+func (EulerDLMC) Describe() Description {
+	return Description{
+		Name: "dlmc-euler", Title: "discrete Langevin Monte Carlo, forward Euler", Paper: gradientFlowPaper,
+		Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
+	}
+}
+
+// AdaptiveDMALA is DMALA with an adapted number of jumps: a warm-up adapts the step size
+// if it is zero.
+type AdaptiveDMALA struct {
+	// StepSize is α: changing a slot costs 1/α nats. +Inf is no cost.
+	StepSize float64 `option:"step-size" default:"0.2" exclusiveMinimum:"0" infinite:"true"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
+}
+
+var _ Sampler = AdaptiveDMALA{}
+
+// Kernel implements [Sampler].
+func (s AdaptiveDMALA) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneJumps), func(s AdaptiveDMALA) (*dlmc, error) {
+		return newDLMC("dmala-adaptive", langevinJumps, target, s.StepSize, s.Balance, s.Terms, shared)
+	})
+}
+
+// Describe implements [Sampler].
+func (AdaptiveDMALA) Describe() Description {
+	return Description{
+		Name: "dmala-adaptive", Title: "DMALA with an adapted number of jumps", Paper: discsPaper,
+		Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
+	}
 }

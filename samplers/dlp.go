@@ -24,7 +24,6 @@
 package samplers
 
 import (
-	"flag"
 	"math/rand/v2"
 
 	"infill/internal/logmath"
@@ -43,46 +42,36 @@ var (
 	_ stepSizer = (*dlp)(nil)
 )
 
-// langevinSettings are the settings of dula, dmala and the samplers built on them.
-type langevinSettings struct {
-	stepSize       positive
-	balance        Balance
-	preconditioner factors
-	terms          count
+// langevin holds the settings of dula, dmala and the samplers built on them.
+type langevin struct {
+	stepSize       float64
+	balance        weighing
+	preconditioner []float64
+	terms          int
 	adjusted       bool
 }
 
-func (s *langevinSettings) register(f *flag.FlagSet) {
-	f.Var(&s.stepSize, "step-size", alphaHelp)
-	f.Var(&s.balance, "balance", balanceHelp())
-	f.Var(&s.preconditioner, "preconditioner", preconditionerHelp)
-	f.Var(&s.terms, "terms", termsHelp)
-}
-
-func (s *langevinSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
-	return newDLP(name, target, s, shared)
-}
-
-func newDLP(name string, target Target, s *langevinSettings, shared *rand.Rand) (*dlp, error) {
+func newDLP(name string, target Target, s langevin, shared *rand.Rand) (*dlp, error) {
 	engine, err := newInformed(name, target, s.terms, shared, s.adjusted)
 	if err != nil {
 		return nil, err
 	}
-	preconditioner, err := s.preconditioner.of(len(engine.categories))
+	preconditioner, err := factorsOf(s.preconditioner, len(engine.categories))
 	if err != nil {
 		return nil, err
 	}
 	k := &dlp{informed: engine, preconditioner: preconditioner, penalty: make([]float64, len(preconditioner))}
 	engine.proposer = k
 	engine.scorer = balanced{s.balance}
-	return k, k.setStepSize(float64(s.stepSize))
+	return k, k.SetStepSize(s.stepSize)
 }
 
-func (k *dlp) stepSize() float64 { return k.alpha }
+// StepSize returns α.
+func (k *dlp) StepSize() float64 { return k.alpha }
 
-// setStepSize changes only the penalty. The weights known so far stay valid,
+// SetStepSize changes only the penalty. The weights known so far stay valid,
 // because they do not contain the penalty.
-func (k *dlp) setStepSize(stepSize float64) error {
+func (k *dlp) SetStepSize(stepSize float64) error {
 	if err := checkStepSize(stepSize); err != nil {
 		return err
 	}
@@ -123,29 +112,69 @@ const (
 	nearExp       = "its own law, near exp(U) for a small step size"
 )
 
-// langevinOnText sets balance to 1: over 30,000 categories, chains hardly move
-// with the papers' square root.
-func langevinOnText() *OnText {
-	return &OnText{[]Assignment{{"balance", "1"}, {"step-size", "5"}}, "local"}
+// DULA is the discrete unadjusted Langevin algorithm. It does not accept or reject.
+type DULA struct {
+	// StepSize is α: changing a slot costs 1/α nats. +Inf is no cost.
+	StepSize float64 `option:"step-size" default:"0.1" exclusiveMinimum:"0" infinite:"true"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
 }
 
-func dulaEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "dula", Title: "discrete unadjusted Langevin", Paper: langevinPaper,
-			Target: nearExp, Cost: oneForAll, OnText: langevinOnText(),
-		},
-		settings: func() settings { return &langevinSettings{stepSize: 0.1} },
+// DMALA is the discrete Metropolis-adjusted Langevin algorithm. A warm-up adapts
+// the step size if it is zero.
+type DMALA struct {
+	// StepSize is α: changing a slot costs 1/α nats. +Inf is no cost.
+	StepSize float64 `option:"step-size" default:"0.2" exclusiveMinimum:"0" infinite:"true"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
+}
+
+var _, _ Sampler = DULA{}, DMALA{}
+
+// Kernel implements [Sampler].
+func (s DULA) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s DULA) (*dlp, error) {
+		return newDLP("dula", target, langevin{s.StepSize, s.Balance.must(), s.Preconditioner, s.Terms, false}, shared)
+	})
+}
+
+// Kernel implements [Sampler].
+func (s DMALA) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneStepSize), func(s DMALA) (*dlp, error) {
+		return newDLP("dmala", target, langevin{s.StepSize, s.Balance.must(), s.Preconditioner, s.Terms, true}, shared)
+	})
+}
+
+// These are what suits text: over 30,000 categories, chains hardly move with the
+// papers' square root.
+const textStepSize = 5
+
+var textBalance = PowerBalance(1)
+
+// Describe implements [Sampler].
+func (DULA) Describe() Description {
+	return Description{
+		Name: "dula", Title: "discrete unadjusted Langevin", Paper: langevinPaper,
+		Target: nearExp, Cost: oneForAll,
+		OnText: &OnText{Sampler: DULA{StepSize: textStepSize, Balance: textBalance}, Gradient: "local"},
 	}
 }
 
-func dmalaEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "dmala", Title: "discrete Metropolis-adjusted Langevin", Paper: langevinPaper,
-			Exact: true, Target: onlyExp, Cost: oneForAll, Tunes: "step-size", OnText: langevinOnText(),
-		},
-		settings:   func() settings { return &langevinSettings{stepSize: 0.2, adjusted: true} },
-		adaptation: tuneStepSize,
+// Describe implements [Sampler].
+func (DMALA) Describe() Description {
+	return Description{
+		Name: "dmala", Title: "discrete Metropolis-adjusted Langevin", Paper: langevinPaper,
+		Exact: true, Target: onlyExp, Cost: oneForAll,
+		OnText: &OnText{Sampler: DMALA{Balance: textBalance}, Start: textStepSize, Gradient: "local"},
 	}
 }

@@ -13,27 +13,28 @@
 //
 // # Use
 //
-//	kernel, err := samplers.New("dmala:balance=ratio", target)
+//	kernel, err := samplers.DMALA{Balance: samplers.RatioBalance}.Kernel(target, nil)
 //	streams := samplers.Streams(seed, "label", chains)
 //	plan := samplers.Plan{Streams: streams, WarmUp: 100, Steps: 1000}
 //	run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, observe)
 //
-// Names lists the samplers. Describe returns what a sampler targets, what it
-// costs, and its settings. Each sampler's file begins with its paper, its
-// equations and the meaning of its step size. A [Spec] is a sampler with
-// settings. [Search] finds the likeliest states of a [Law] and proves them, and
+// A [Sampler] is a struct whose fields are its settings; [Parse] reads one from a
+// text, and [All] lists them. Describe says what a sampler targets and what it
+// costs. Each sampler's file begins with its paper, its equations and the meaning of
+// its step size. [Search] finds the likeliest states of a [Law] and proves them, and
 // [Draw] makes independent draws from laws; neither runs chains.
 //
 // # Contracts
 //
-// All arrays are row-major and belong to the caller. A step allocates nothing
-// once a kernel has seen a batch of that size. A kernel keeps scratch memory,
-// so only one goroutine at a time may use it. It spreads large batches over
-// GOMAXPROCS goroutines itself. Every chain has its own random stream, so its
+// All arrays are row-major and belong to the caller. A step of this package's
+// kernels allocates nothing once a kernel has seen a batch of that size. A kernel
+// keeps scratch memory, so only one goroutine at a time may use it. It spreads
+// large batches over GOMAXPROCS goroutines itself. Every chain has its own random stream, so its
 // path depends neither on the other chains nor on the number of processors.
 //
 // A proposal whose energy is NaN, +Inf or -Inf (forbidden), or whose gradient
-// holds a NaN or +Inf, is rejected. Unadjusted samplers reject it too.
+// holds a NaN or +Inf, is rejected. Unadjusted samplers reject it too. A kernel of
+// your own does so itself.
 //
 // # Step size
 //

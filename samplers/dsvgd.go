@@ -21,6 +21,7 @@ package samplers
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"infill/internal/logmath"
@@ -40,6 +41,8 @@ var (
 	_ stepSizer = (*steinDescent)(nil)
 )
 
+// transition moves all chains at once along the direction of steer, by a step
+// of Adam. Every finite proposal is taken: the method has no acceptance.
 func (k *steinDescent) transition(ctx context.Context, state *State, _ []source, info *Info) error {
 	n := state.Chains()
 	slots := state.Slots()
@@ -141,17 +144,34 @@ func (k *steinDescent) steer(known *relaxed, n, slots int) {
 	}
 }
 
-func steinDescentEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "d-svgd", Title: "Stein variational descent over the signs of real numbers",
-			Paper:  "Han et al., Stein Variational Inference for Discrete Distributions, AISTATS 2020",
-			Target: "particles that stand for exp(U), the better the more there are",
-			Cost:   "1 energy and 1 relaxed gradient", Interacting: true,
-		},
-		settings: func() settings {
-			return &relaxedSettings{stepSize: 0.01, smoothing: 2,
-				make: func(r *relaxation, _ int) mover { return &steinDescent{relaxation: r} }}
-		},
+// SteinDescent is Stein variational descent over the signs of real numbers. Its particles move
+// together.
+type SteinDescent struct {
+	// StepSize is ε of a step of the real numbers behind the slots.
+	StepSize float64 `option:"step-size" default:"0.01" exclusiveMinimum:"0"`
+	// Smoothing is t, the temperature of the sigmoid that stands for a sign.
+	Smoothing float64 `option:"smoothing" default:"2" exclusiveMinimum:"0"`
+}
+
+var _ Sampler = SteinDescent{}
+
+// Kernel implements [Sampler].
+func (s SteinDescent) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s SteinDescent) (mover, error) {
+		r, err := newRelaxation("d-svgd", target, s.StepSize, s.Smoothing)
+		if err != nil {
+			return nil, err
+		}
+		return &steinDescent{relaxation: r}, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (SteinDescent) Describe() Description {
+	return Description{
+		Name: "d-svgd", Title: "Stein variational descent over the signs of real numbers",
+		Paper:  "Han et al., Stein Variational Inference for Discrete Distributions, AISTATS 2020",
+		Target: "particles that stand for exp(U), the better the more there are",
+		Cost:   "1 energy and 1 relaxed gradient", Interacting: true,
 	}
 }

@@ -18,6 +18,7 @@ package samplers
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 
 	"infill/internal/logmath"
 )
@@ -32,19 +33,13 @@ type gibbs struct {
 
 var _ mover = (*gibbs)(nil)
 
-func newGibbs(target Target) (mover, error) {
-	t, err := capability[ConditionalTarget](target, "gibbs")
-	if err != nil {
-		return nil, err
-	}
-	return &gibbs{target: t, categories: target.Categories()}, nil
-}
-
 func (k *gibbs) start(_ context.Context, state *State) error {
 	leaveOpen(state)
 	return nil
 }
 
+// transition draws one slot of each chain, chosen at random, from its
+// conditional. The energy of a chain that changed is not known: NaN.
 func (k *gibbs) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains := state.Chains()
 	wide := width(k.categories)
@@ -81,14 +76,28 @@ func (k *gibbs) transition(ctx context.Context, state *State, sources []source, 
 	return nil
 }
 
-func gibbsEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "gibbs", Title: "Gibbs on the target's conditionals, random scan",
-			Paper:  "Wang and Cho, BERT has a Mouth, and It Must Speak, 2019",
-			Target: "exp(U) if the conditionals are its own; no exact joint target for a masked language model",
-			Cost:   "1 conditional", Conditionals: true, OnText: &OnText{},
-		},
-		settings: func() settings { return noSettings(newGibbs) },
+// Gibbs draws one slot at a time from the target's conditional.
+type Gibbs struct{}
+
+var _ Sampler = Gibbs{}
+
+// Kernel implements [Sampler].
+func (s Gibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(_ Gibbs) (mover, error) {
+		t, err := capability[ConditionalTarget](target, "gibbs")
+		if err != nil {
+			return nil, err
+		}
+		return &gibbs{target: t, categories: target.Categories()}, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (Gibbs) Describe() Description {
+	return Description{
+		Name: "gibbs", Title: "Gibbs on the target's conditionals, random scan",
+		Paper:  "Wang and Cho, BERT has a Mouth, and It Must Speak, 2019",
+		Target: "exp(U) if the conditionals are its own; no exact joint target for a masked language model",
+		Cost:   "1 conditional", Conditionals: true, noEnergies: true, OnText: &OnText{},
 	}
 }

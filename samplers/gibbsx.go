@@ -12,13 +12,36 @@
 
 package samplers
 
-func blockGibbsEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "gibbs-x", Title: "Gibbs on blocks of slots, by exact energies",
-			Paper: "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022, section 7",
-			Exact: true, Target: onlyExp, Cost: "Π_{j∈B} K_j energies", OnText: &OnText{},
-		},
-		settings: func() settings { return &ballSettings{block: slotCount{byDefault: 1}, whole: true} },
+import "math/rand/v2"
+
+// BlockGibbs is Gibbs on blocks of slots, by exact energies.
+type BlockGibbs struct {
+	// Block is the number of slots that are drawn together; 0 for one.
+	Block int `option:"block" minimum:"1"`
+}
+
+var _ Sampler = BlockGibbs{}
+
+// Kernel implements [Sampler].
+func (s BlockGibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s BlockGibbs) (mover, error) {
+		block, err := slotsOf("block", s.Block, 1, len(target.Categories()))
+		if err != nil {
+			return nil, err
+		}
+		k, err := newBall("gibbs-x", target, block, 0, true)
+		if err != nil {
+			return nil, err
+		}
+		return k, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (BlockGibbs) Describe() Description {
+	return Description{
+		Name: "gibbs-x", Title: "Gibbs on blocks of slots, by exact energies",
+		Paper: "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022, section 7",
+		Exact: true, Target: onlyExp, Cost: "Π_{j∈B} K_j energies", OnText: &OnText{},
 	}
 }

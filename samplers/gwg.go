@@ -14,7 +14,6 @@
 package samplers
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
 
@@ -24,26 +23,6 @@ import (
 type gwg struct{}
 
 var _ proposer = gwg{}
-
-type gwgSettings struct {
-	balance Balance
-	terms   count
-}
-
-func (s *gwgSettings) register(f *flag.FlagSet) {
-	f.Var(&s.balance, "balance", balanceHelp())
-	f.Var(&s.terms, "terms", termsHelp)
-}
-
-func (s *gwgSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
-	k, err := newInformed(name, target, s.terms, shared, true)
-	if err != nil {
-		return nil, err
-	}
-	k.proposer = gwg{}
-	k.scorer = balanced{s.balance}
-	return k, nil
-}
 
 func (gwg) propose(at place, to []int, src source) float64 {
 	totals := at.totals()
@@ -65,13 +44,35 @@ func (gwg) logReverse(at place, to []int) float64 {
 	return 0
 }
 
-func gwgEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "gwg", Title: "Gibbs with gradients",
-			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
-			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
-		},
-		settings: func() settings { return &gwgSettings{} },
+// GWG is Gibbs with gradients: one slot a step, drawn by the gradient.
+type GWG struct {
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
+}
+
+var _ Sampler = GWG{}
+
+// Kernel implements [Sampler].
+func (s GWG) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s GWG) (mover, error) {
+		k, err := newInformed("gwg", target, s.Terms, shared, true)
+		if err != nil {
+			return nil, err
+		}
+		k.proposer = gwg{}
+		k.scorer = balanced{s.Balance.must()}
+		return k, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (GWG) Describe() Description {
+	return Description{
+		Name: "gwg", Title: "Gibbs with gradients",
+		Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
+		Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 	}
 }

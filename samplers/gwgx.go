@@ -16,7 +16,6 @@
 package samplers
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
 
@@ -35,39 +34,15 @@ var (
 	_ proposer = (*gwgX)(nil)
 )
 
-// radiusSettings are the settings of samplers that move several slots a step,
-// up to the number radius.
-type radiusSettings struct {
-	radius slotCount
-	gwgSettings
-	make func(engine *informed, radius int) proposer
-}
-
-func (s *radiusSettings) register(f *flag.FlagSet) {
-	f.Var(&s.radius, "radius", "draws of slots a step")
-	s.gwgSettings.register(f)
-}
-
-func (s *radiusSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
-	k, err := newInformed(name, target, s.terms, shared, true)
-	if err != nil {
-		return nil, err
-	}
-	radius, err := s.radius.of("radius", len(k.categories))
-	if err != nil {
-		return nil, err
-	}
-	k.proposer = s.make(k, radius)
-	k.scorer = balanced{s.balance}
-	return k.proposer.(mover), nil
-}
-
 // grow makes scratch memory for a number of chains. The engine informed calls it.
 func (k *gwgX) grow(chains int) {
 	k.drawn = make([]int, chains*k.draws)
 	k.moved = make([]bool, chains*len(k.categories))
 }
 
+// propose draws slots by the weight of all their changes, the same slot perhaps
+// twice, and then a change of each drawn slot. It returns log q of the slots
+// and changes.
 func (k *gwgX) propose(at place, to []int, src source) float64 {
 	drawn := k.drawn[at.chain*k.draws : (at.chain+1)*k.draws]
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]
@@ -93,6 +68,8 @@ func (k *gwgX) propose(at place, to []int, src source) float64 {
 	return logq
 }
 
+// logReverse returns log q of drawing the same slots at the proposal, and of
+// changing them back.
 func (k *gwgX) logReverse(at place, to []int) float64 {
 	drawn := k.drawn[at.chain*k.draws : (at.chain+1)*k.draws]
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]
@@ -115,16 +92,43 @@ func (k *gwgX) logReverse(at place, to []int) float64 {
 	return logq
 }
 
-func gwgXEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "gwg-x", Title: "Gibbs with gradients, several slots a step",
-			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021, appendix D.2",
-			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
-		},
-		settings: func() settings {
-			return &radiusSettings{radius: slotCount{byDefault: 3},
-				make: func(k *informed, draws int) proposer { return &gwgX{informed: k, draws: draws} }}
-		},
+// GWGX is Gibbs with gradients, several slots a step.
+type GWGX struct {
+	// Radius is the number of draws of slots a step; 0 for 3, or for all slots if
+	// there are fewer.
+	Radius int `option:"radius" minimum:"1"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
+}
+
+var _ Sampler = GWGX{}
+
+// Kernel implements [Sampler].
+func (s GWGX) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s GWGX) (mover, error) {
+		engine, err := newInformed("gwg-x", target, s.Terms, shared, true)
+		if err != nil {
+			return nil, err
+		}
+		draws, err := slotsOf("radius", s.Radius, 3, len(engine.categories))
+		if err != nil {
+			return nil, err
+		}
+		k := &gwgX{informed: engine, draws: draws}
+		engine.proposer = k
+		engine.scorer = balanced{s.Balance.must()}
+		return k, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (GWGX) Describe() Description {
+	return Description{
+		Name: "gwg-x", Title: "Gibbs with gradients, several slots a step",
+		Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021, appendix D.2",
+		Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 	}
 }

@@ -15,7 +15,6 @@ package samplers
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -43,28 +42,12 @@ var _ mover = (*hammingBall)(nil)
 // maxListed is the largest number of states that a kernel lists for one chain in a step.
 const maxListed = 1 << 20
 
-type ballSettings struct {
-	block, radius slotCount
-	whole         bool // the radius is always that of the block
-}
-
-func (s *ballSettings) register(f *flag.FlagSet) {
-	f.Var(&s.block, "block", "slots that are drawn together")
-	if !s.whole {
-		f.Var(&s.radius, "radius", "slots of a block that may change a step")
-	}
-}
-
-func (s *ballSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
-	k := &hammingBall{target: target, categories: target.Categories()}
-	var err error
-	k.block, err = s.block.of("block", len(k.categories))
-	if err != nil {
-		return nil, err
-	}
-	k.radius = k.block
-	if !s.whole {
-		k.radius, err = s.radius.of("radius", k.block)
+// newBall makes a kernel. If whole is true, the radius is always that of the block.
+func newBall(name string, target Target, block, radius int, whole bool) (*hammingBall, error) {
+	k := &hammingBall{target: target, categories: target.Categories(), block: block, radius: block}
+	if !whole {
+		var err error
+		k.radius, err = slotsOf("radius", radius, 1, block)
 		if err != nil {
 			return nil, err
 		}
@@ -97,6 +80,8 @@ func (k *hammingBall) start(ctx context.Context, state *State) error {
 	return evaluate(ctx, k.target, state)
 }
 
+// transition draws one of the states of a ball by their energies. If it is
+// smaller than its block, its centre is drawn around the chain first.
 func (k *hammingBall) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	slots := len(k.categories)
 	info.reset(state.Chains(), slots)
@@ -184,15 +169,37 @@ func (k *hammingBall) choose(energy []float64, src source) int {
 	return drawLog(src, energy, logmath.LogSumExp(energy), k.weight)
 }
 
-func hammingBallEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "hamming-ball", Title: "Hamming ball sampler",
-			Paper: "Titsias and Yau, The Hamming Ball Sampler, JASA 2017",
-			Exact: true, Target: onlyExp, Cost: "Σ_{r≤Y} C(X,r)(K-1)^r energies", OnText: &OnText{},
-		},
-		settings: func() settings {
-			return &ballSettings{block: slotCount{byDefault: 10}, radius: slotCount{byDefault: 1}}
-		},
+// HammingBall is the Hamming ball sampler.
+type HammingBall struct {
+	// Block is the number of slots that are drawn together; 0 for 10, or for all slots
+	// if there are fewer.
+	Block int `option:"block" minimum:"1"`
+	// Radius is the number of slots of a block that may change a step; 0 for one.
+	Radius int `option:"radius" minimum:"1"`
+}
+
+var _ Sampler = HammingBall{}
+
+// Kernel implements [Sampler].
+func (s HammingBall) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s HammingBall) (mover, error) {
+		block, err := slotsOf("block", s.Block, 10, len(target.Categories()))
+		if err != nil {
+			return nil, err
+		}
+		k, err := newBall("hamming-ball", target, block, s.Radius, false)
+		if err != nil {
+			return nil, err
+		}
+		return k, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (HammingBall) Describe() Description {
+	return Description{
+		Name: "hamming-ball", Title: "Hamming ball sampler",
+		Paper: "Titsias and Yau, The Hamming Ball Sampler, JASA 2017",
+		Exact: true, Target: onlyExp, Cost: "Σ_{r≤Y} C(X,r)(K-1)^r energies", OnText: &OnText{},
 	}
 }

@@ -87,13 +87,13 @@ func (p place) drawSlot(logWeight []float64, total float64, src source) int {
 // newInformed makes an engine. It uses the gradient of a random subset of that
 // many terms, or of all terms if terms is
 // 0. The caller sets proposer and scorer.
-func newInformed(name string, target Target, terms count, shared *rand.Rand, adjusted bool) (*informed, error) {
+func newInformed(name string, target Target, terms int, shared *rand.Rand, adjusted bool) (*informed, error) {
 	k := &informed{categories: target.Categories(), adjusted: adjusted, cost: Cost{Gradients: 1}}
 	var err error
 	if terms == 0 {
 		k.target, err = capability[GradientTarget](target, name)
 	} else {
-		k.target, k.terms, err = newTermSampler(name, target, int(terms), shared)
+		k.target, k.terms, err = newTermSampler(name, target, terms, shared)
 	}
 	if err != nil {
 		return nil, err
@@ -114,6 +114,8 @@ type surroundings struct {
 	step     int // steps made, for kernels that change from step to step
 }
 
+// start evaluates what each proposal needs: the energy, and the gradient where
+// the chains stand, estimated from a subset of terms if the kernel has terms.
 func (k *informed) start(ctx context.Context, state *State) error {
 	k.room(state.Chains())
 	state.own = &surroundings{gradient: make([]float64, len(k.gradient)),
@@ -144,6 +146,9 @@ func (k *informed) use(state *State) {
 	k.known = state.own.(*surroundings)
 }
 
+// transition is one step of Metropolis and Hastings: a proposal by the
+// gradient, the gradient at the proposal for the way back, and a decision. An
+// unadjusted kernel takes every proposal.
 func (k *informed) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains := state.Chains()
 	info.reset(chains, len(k.categories))

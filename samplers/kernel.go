@@ -11,8 +11,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// A Kernel is the transition of one sampler over a batch of chains; [New]
-// makes it. A kernel keeps scratch memory, so only one goroutine at a
+// A Kernel is the transition of one sampler over a batch of chains;
+// [Sampler.Kernel] makes it. A kernel keeps scratch memory, so only one goroutine at a
 // time may use it.
 type Kernel interface {
 	// Init makes the state of chains that start at positions, [chains × slots].
@@ -165,13 +165,32 @@ type mover interface {
 
 // kernel makes a [Kernel] of a mover, and checks the arguments of its calls.
 type kernel struct {
-	mover
-	spec    Spec
+	mover   mover
 	target  Target
+	tune    tuner
 	sources []source
 }
 
 var _ Kernel = (*kernel)(nil)
+
+// newKernel makes the kernel of a sampler: it checks the settings and the target, and
+// gives make the sampler with its defaults filled in. A warm-up tunes the mover.
+func newKernel[S Sampler, M mover](s S, target Target, tune tuner, make func(S) (M, error)) (Kernel, error) {
+	err := Check(s)
+	if err != nil {
+		return nil, err
+	}
+	err = checkTarget(target)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Describe().Name, err)
+	}
+	settingsOf(s).Settle(&s)
+	m, err := make(s)
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{mover: m, target: target, tune: tune}, nil
+}
 
 func (k *kernel) Init(ctx context.Context, positions []int) (*State, error) {
 	chains, err := checkPositions(k.target.Categories(), positions)
@@ -179,7 +198,7 @@ func (k *kernel) Init(ctx context.Context, positions []int) (*State, error) {
 		return nil, err
 	}
 	s := &State{Positions: slices.Clone(positions), Energy: make([]float64, chains), kernel: k}
-	if err := k.start(ctx, s); err != nil {
+	if err := k.mover.start(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -205,7 +224,7 @@ func (k *kernel) Step(ctx context.Context, state *State, streams []*rand.Rand, i
 		}
 		k.sources = append(k.sources, random{stream})
 	}
-	return k.transition(ctx, state, k.sources, info)
+	return k.mover.transition(ctx, state, k.sources, info)
 }
 
 // evaluate is mover.start for samplers that need energies. It returns an error

@@ -76,7 +76,7 @@ func TestCyclicalSteps(t *testing.T) {
 			}
 		}
 	}
-	if got := kernel.size(); got != 3 {
+	if got := stepSizeOf(kernel); got != 3 {
 		t.Errorf("step size %v, want that of the largest step", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestJumpAdaptation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			made := makeKernel(t, name, target)
 			kernel := made.mover.(jumper)
-			adaptation := made.adaptation()
+			adaptation := adaptationOf(made)
 			streams := Streams(2, name, 20)
 			state := started(t, made, RandomPositions(target, streams))
 			w := 0.0
@@ -101,14 +101,14 @@ func TestJumpAdaptation(t *testing.T) {
 			if got := kernel.jumpWeight(state); !(math.Abs(got-w) < 1e-9) {
 				t.Errorf("Z = %v, want %v", got, w)
 			}
-			if err := adaptation.begin(made.mover, state); err != nil {
+			if err := adaptation.begin(state); err != nil {
 				t.Fatal(err)
 			}
 			if n := math.Exp(kernel.logJump()) * w; !(math.Abs(n-3) < 1e-9) {
 				t.Errorf("%v jumps at the start, want 3", n)
 			}
 			info := Info{LogAcceptance: []float64{math.Log(0.8)}}
-			if err := adaptation.adapt(made.mover, state, &info, false); err != nil {
+			if err := adaptation.adapt(state, &info, false); err != nil {
 				t.Fatal(err)
 			}
 			if n := math.Exp(kernel.logJump()) * w; !(math.Abs(n-(3+3*(0.8-0.574))) < 1e-9) {
@@ -116,7 +116,7 @@ func TestJumpAdaptation(t *testing.T) {
 			}
 			info.LogAcceptance[0] = math.Inf(-1)
 			for range 20 {
-				if err := adaptation.adapt(made.mover, state, &info, false); err != nil {
+				if err := adaptation.adapt(state, &info, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -151,8 +151,8 @@ func TestJumpAdaptationWithoutJumps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range Names() {
-		kernel, err := New(name, target)
+	for _, name := range names() {
+		kernel, err := newFrom(name, target)
 		if err != nil {
 			continue // it wants another target
 		}
@@ -173,11 +173,11 @@ func TestAdaptiveDMALAWithLargeTau(t *testing.T) {
 	if err := k.setLogTau(0.9); err != nil {
 		t.Fatal(err)
 	}
-	if !math.IsInf(kernel.size(), 1) {
-		t.Errorf("step size %v, want +Inf", kernel.size())
+	if !math.IsInf(stepSizeOf(kernel), 1) {
+		t.Errorf("step size %v, want +Inf", stepSizeOf(kernel))
 	}
 	checkInvariant(t, w.Probability, transitionMatrix(t, kernel, w.Enumeration))
-	if err := k.setStepSize(0.5); err != nil || k.logJump() != -2 {
+	if err := k.SetStepSize(0.5); err != nil || k.logJump() != -2 {
 		t.Errorf("log τ = %v after α = 0.5: %v", k.logJump(), err)
 	}
 }
@@ -243,11 +243,11 @@ func TestStepSizeBetweenSteps(t *testing.T) {
 		other := makeKernel(t, name+":step-size=1.5", target)
 		want := transitionMatrix(t, other, w.Enumeration)
 		for i := range w.Len() {
-			if err := kernel.setStepSize(0.4); err != nil {
+			if err := kernel.SetStepSize(0.4); err != nil {
 				t.Fatal(err)
 			}
 			start := started(t, made, w.State(i))
-			if err := kernel.setStepSize(1.5); err != nil {
+			if err := kernel.SetStepSize(1.5); err != nil {
 				t.Fatal(err)
 			}
 			got, _ := transitions(t, made, start, w.Enumeration)
@@ -256,9 +256,9 @@ func TestStepSizeBetweenSteps(t *testing.T) {
 			}
 		}
 		for _, wrong := range []float64{math.NaN(), 0, -1} {
-			err := kernel.setStepSize(wrong)
-			if err == nil || kernel.stepSize() != 1.5 {
-				t.Errorf("%s: a step size of %v: %v, error %v", name, wrong, kernel.stepSize(), err)
+			err := kernel.SetStepSize(wrong)
+			if err == nil || kernel.StepSize() != 1.5 {
+				t.Errorf("%s: a step size of %v: %v, error %v", name, wrong, kernel.StepSize(), err)
 			}
 		}
 	}

@@ -6,7 +6,7 @@
 // w is the law's weight among several. The products sum to one over all states: no
 // normaliser is needed. The product over the first slots of the order is an upper
 // bound of the product of every state that has these slots. search.go finds and
-// proves the likeliest states, and forward.go draws from laws.
+// proves the likeliest states, and draw.go draws from laws.
 //
 // For a masked language model, p is the exact likelihood of a state under the
 // order σ (see DUEL, arXiv 2603.01367).

@@ -14,25 +14,11 @@ package samplers
 
 import (
 	"context"
-	"flag"
 	"math"
 	"math/rand/v2"
 
 	"infill/internal/logmath"
 )
-
-type lbSettings struct{ balance Balance }
-
-func (s *lbSettings) register(f *flag.FlagSet) { f.Var(&s.balance, "balance", balanceHelp()) }
-
-func (s *lbSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
-	exact := newDifferences(target)
-	k, _ := newInformed(name, exact, 0, nil, true) // exact has gradients, and nothing else is an error
-	k.proposer = gwg{}
-	k.scorer = balanced{s.balance}
-	k.cost = Cost{Energies: 1 + exact.neighbours}
-	return k, nil
-}
 
 // evaluationBatch is the largest number of states in one call of a target, for
 // kernels that list states.
@@ -113,14 +99,35 @@ func (d *differences) flush(ctx context.Context, gradient []float64) error {
 	return nil
 }
 
-func locallyBalancedEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "lb-1", Title: "locally balanced proposal with exact differences, window 1",
-			Paper: "Zanella, Informed Proposals for Local MCMC in Discrete Spaces, JASA 2020",
-			Exact: true, Target: onlyExp, Cost: "1 + Σ_j (K_j - 1) energies",
-			OnText: &OnText{}, // lb-1 computes every neighbour's energy, so it suits few candidates only
-		},
-		settings: func() settings { return &lbSettings{} },
+// LocallyBalanced is the locally balanced proposal with exact differences, window 1.
+type LocallyBalanced struct {
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+}
+
+var _ Sampler = LocallyBalanced{}
+
+// Kernel implements [Sampler].
+func (s LocallyBalanced) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s LocallyBalanced) (mover, error) {
+		exact := newDifferences(target)
+		k, err := newInformed("lb-1", exact, 0, nil, true)
+		if err != nil {
+			return nil, err
+		}
+		k.proposer = gwg{}
+		k.scorer = balanced{s.Balance.must()}
+		k.cost = Cost{Energies: 1 + exact.neighbours}
+		return k, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (LocallyBalanced) Describe() Description {
+	return Description{
+		Name: "lb-1", Title: "locally balanced proposal with exact differences, window 1",
+		Paper: "Zanella, Informed Proposals for Local MCMC in Discrete Spaces, JASA 2020",
+		Exact: true, Target: onlyExp, Cost: "1 + Σ_j (K_j - 1) energies",
+		OnText: &OnText{}, // lb-1 computes every neighbour's energy, so it suits few candidates only
 	}
 }

@@ -16,7 +16,6 @@ package samplers
 
 import (
 	"context"
-	"flag"
 	"math"
 	"math/rand/v2"
 
@@ -41,33 +40,12 @@ type mlmMetropolis struct {
 
 var _ mover = (*mlmMetropolis)(nil)
 
-type mlmSettings struct{ block slotCount }
-
-func (s *mlmSettings) register(f *flag.FlagSet) {
-	f.Var(&s.block, "block", "slots that are drawn together")
-}
-
-func (s *mlmSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
-	k := &mlmMetropolis{target: target, categories: target.Categories()}
-	var err error
-	k.block, err = s.block.of("block", len(k.categories))
-	if err != nil {
-		return nil, err
-	}
-	if k.block == 1 {
-		k.conditional, err = capability[ConditionalTarget](target, name)
-	} else {
-		k.masked, err = capability[MaskedConditionalTarget](target, name+" with blocks")
-	}
-	k.order = ascending(len(k.categories))
-	k.weight = make([]float64, width(k.categories))
-	return k, err
-}
-
 func (k *mlmMetropolis) start(ctx context.Context, state *State) error {
 	return evaluate(ctx, k.target, state)
 }
 
+// transition proposes tokens for a block of slots of each chain from the
+// model's conditionals, and accepts them by the energy.
 func (k *mlmMetropolis) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains := state.Chains()
 	slots := len(k.categories)
@@ -150,14 +128,43 @@ func (k *mlmMetropolis) room(chains int) {
 	k.ratio = make([]float64, chains)
 }
 
-func mlmMetropolisEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "mlm-mh", Title: "Metropolis–Hastings with the target's conditionals as proposals",
-			Paper: "Goyal, Dyer and Berg-Kirkpatrick, Exposing the Implicit Energy Networks behind Masked Language " +
-				"Models via Metropolis–Hastings, ICLR 2022",
-			Exact: true, Target: onlyExp, Cost: "1 conditional and 1 energy", Conditionals: true, OnText: &OnText{},
-		},
-		settings: func() settings { return &mlmSettings{slotCount{byDefault: 1}} },
+// MLMMetropolis is Metropolis–Hastings with the target's conditionals as proposals.
+type MLMMetropolis struct {
+	// Block is the number of slots that are drawn together; 0 for one.
+	Block int `option:"block" minimum:"1"`
+}
+
+var _ Sampler = MLMMetropolis{}
+
+// Kernel implements [Sampler].
+func (s MLMMetropolis) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s MLMMetropolis) (mover, error) {
+		k := &mlmMetropolis{target: target, categories: target.Categories()}
+		var err error
+		k.block, err = slotsOf("block", s.Block, 1, len(k.categories))
+		if err != nil {
+			return nil, err
+		}
+		if k.block == 1 {
+			k.conditional, err = capability[ConditionalTarget](target, "mlm-mh")
+		} else {
+			k.masked, err = capability[MaskedConditionalTarget](target, "mlm-mh with blocks")
+		}
+		if err != nil {
+			return nil, err
+		}
+		k.order = ascending(len(k.categories))
+		k.weight = make([]float64, width(k.categories))
+		return k, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (MLMMetropolis) Describe() Description {
+	return Description{
+		Name: "mlm-mh", Title: "Metropolis–Hastings with the target's conditionals as proposals",
+		Paper: "Goyal, Dyer and Berg-Kirkpatrick, Exposing the Implicit Energy Networks behind Masked Language " +
+			"Models via Metropolis–Hastings, ICLR 2022",
+		Exact: true, Target: onlyExp, Cost: "1 conditional and 1 energy", Conditionals: true, OnText: &OnText{},
 	}
 }

@@ -146,20 +146,20 @@ func (n *neighbourhood) adopt(chain int, from *neighbourhood) {
 
 // balanced is the scorer that weighs Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j], the
 // gradient's estimate of an energy difference, by a balancing function.
-type balanced struct{ balance Balance }
+type balanced struct{ by weighing }
 
 func (balanced) auxiliary(int, int, []float64) float64 { return 0 }
 
 func (s balanced) logWeights(_ float64, _, current int, gradient []float64, first int, out []float64) {
 	here := gradient[current]
 	row := gradient[first : first+len(out)]
-	if s.balance.rule != powerRule {
+	if s.by.rule != powerRule {
 		for i, g := range row {
 			out[i] = s.one(g - here)
 		}
 		return
 	}
-	beta := s.balance.exponent()
+	beta := s.by.beta
 	for i, g := range row {
 		out[i] = beta * (g - here)
 	}
@@ -171,5 +171,5 @@ func (s balanced) one(delta float64) float64 {
 	if delta > math.MaxFloat64 {
 		return delta
 	}
-	return s.balance.logWeight(delta)
+	return s.by.logWeight(delta)
 }

@@ -19,7 +19,6 @@ package samplers
 
 import (
 	"context"
-	"flag"
 	"math/rand/v2"
 )
 
@@ -35,36 +34,25 @@ var (
 	_ stepSizer = (*ordinal)(nil)
 )
 
-type ordinalSettings struct {
-	stepSize       positive
-	balance        Balance
-	preconditioner factors
-	adjusted       bool
-}
-
-func (s *ordinalSettings) register(f *flag.FlagSet) {
-	f.Var(&s.stepSize, "step-size", "α: the squared distance d² of two numbers costs d²/(2α) nats")
-	f.Var(&s.balance, "balance", balanceHelp())
-	f.Var(&s.preconditioner, "preconditioner", preconditionerHelp)
-}
-
-func (s *ordinalSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
+func newOrdinal(name string, target Target, stepSize float64, balance Balance, preconditioner []float64,
+	adjusted bool) (*ordinal, error) {
 	line, err := capability[OrdinalTarget](target, name)
 	if err != nil {
 		return nil, err
 	}
 	inner, err := newDLP(name, &onLine{OrdinalTarget: line},
-		&langevinSettings{stepSize: 1, preconditioner: s.preconditioner, adjusted: s.adjusted}, nil)
+		langevin{stepSize: 1, balance: power(0.5), preconditioner: preconditioner, adjusted: adjusted}, nil)
 	if err != nil {
 		return nil, err
 	}
 	clear(inner.penalty) // the scores contain the penalty
-	k := &ordinal{inner, &ordinalScores{s.balance, line.Values(), make([]float64, len(inner.penalty))}}
+	k := &ordinal{inner, &ordinalScores{balance.must(), line.Values(), make([]float64, len(inner.penalty))}}
 	k.scorer = k.scores
-	return k, k.setStepSize(float64(s.stepSize))
+	return k, k.SetStepSize(stepSize)
 }
 
-func (k *ordinal) setStepSize(stepSize float64) error {
+// SetStepSize sets α.
+func (k *ordinal) SetStepSize(stepSize float64) error {
 	if err := checkStepSize(stepSize); err != nil {
 		return err
 	}
@@ -79,7 +67,7 @@ func (k *ordinal) setStepSize(stepSize float64) error {
 // ordinalScores gives a move the log weight of the balance, minus the penalty
 // by squared distance.
 type ordinalScores struct {
-	balance Balance
+	balance weighing
 	values  [][]float64
 	price   []float64 // penalty for a squared distance of 1, in nats, [slots]
 }
@@ -124,25 +112,57 @@ func (t *onLine) EnergyGradient(ctx context.Context, states []int, energy, gradi
 	return nil
 }
 
-func ordinalDULAEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "dula-ordinal", Title: "discrete unadjusted Langevin over numbers; its binary form",
-			Paper:  langevinPaper,
-			Target: nearExp, Cost: "1 energy and derivative",
-		},
-		settings: func() settings { return &ordinalSettings{stepSize: 1} },
+// OrdinalDULA is DULA over numbers. It is the papers' binary form, too.
+type OrdinalDULA struct {
+	// StepSize is α: the squared distance d² of two numbers costs d²/(2α) nats.
+	StepSize float64 `option:"step-size" default:"1" exclusiveMinimum:"0" infinite:"true"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
+}
+
+// OrdinalDMALA is DMALA over numbers. It is the papers' binary form, too. A warm-up
+// adapts the step size if it is zero.
+type OrdinalDMALA struct {
+	// StepSize is α: the squared distance d² of two numbers costs d²/(2α) nats.
+	StepSize float64 `option:"step-size" default:"1" exclusiveMinimum:"0" infinite:"true"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
+}
+
+var _, _ Sampler = OrdinalDULA{}, OrdinalDMALA{}
+
+// Kernel implements [Sampler].
+func (s OrdinalDULA) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(s OrdinalDULA) (*ordinal, error) {
+		return newOrdinal("dula-ordinal", target, s.StepSize, s.Balance, s.Preconditioner, false)
+	})
+}
+
+// Kernel implements [Sampler].
+func (s OrdinalDMALA) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneStepSize), func(s OrdinalDMALA) (*ordinal, error) {
+		return newOrdinal("dmala-ordinal", target, s.StepSize, s.Balance, s.Preconditioner, true)
+	})
+}
+
+// Describe implements [Sampler].
+func (OrdinalDULA) Describe() Description {
+	return Description{
+		Name: "dula-ordinal", Title: "discrete unadjusted Langevin over numbers; its binary form",
+		Paper:  langevinPaper,
+		Target: nearExp, Cost: "1 energy and derivative",
 	}
 }
 
-func ordinalDMALAEntry() entry {
-	e := ordinalDULAEntry()
-	e.Name = "dmala-ordinal"
-	e.Title = "discrete Metropolis-adjusted Langevin over numbers; its binary form"
-	e.Exact = true
-	e.Target = onlyExp
-	e.Tunes = "step-size"
-	e.adaptation = tuneStepSize
-	e.settings = func() settings { return &ordinalSettings{stepSize: 1, adjusted: true} }
-	return e
+// Describe implements [Sampler].
+func (OrdinalDMALA) Describe() Description {
+	return Description{
+		Name: "dmala-ordinal", Title: "discrete Metropolis-adjusted Langevin over numbers; its binary form",
+		Paper: langevinPaper,
+		Exact: true, Target: onlyExp, Cost: "1 energy and derivative",
+	}
 }

@@ -22,6 +22,7 @@ package samplers
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"infill/internal/logmath"
 )
@@ -62,6 +63,8 @@ func (k *pathAuxiliary) remaining(at place) []float64 {
 	return left
 }
 
+// propose walks a path: it draws a slot that is not on the path yet by the
+// weight of its changes, and changes it. It returns log q of the path.
 func (k *pathAuxiliary) propose(at place, to []int, src source) float64 {
 	left := k.remaining(at)
 	k.length[at.chain] = k.radius
@@ -86,6 +89,7 @@ func (k *pathAuxiliary) propose(at place, to []int, src source) float64 {
 	return logq
 }
 
+// logReverse returns log q of walking the path backwards from its end.
 func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 	left := k.remaining(at)
 	path := k.pathOf(at.chain)
@@ -111,43 +115,70 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 // radiusAdaptation tunes the number R of slots that move, as the DISCS benchmark does:
 //
 //	r ← clip(r + acceptance - 0.574, 1, slots),  R = round(r)
-type radiusAdaptation struct{ radius float64 }
+type radiusAdaptation struct {
+	of     *pathAuxiliary
+	radius float64
+}
 
 var _ adaptation = (*radiusAdaptation)(nil)
 
-func tuneRadius(mover) adaptation { return &radiusAdaptation{} }
+func tuneRadius(m mover) adaptation { return &radiusAdaptation{of: m.(*pathAuxiliary)} }
 
-func (a *radiusAdaptation) begin(m mover, _ *State) error {
-	a.radius = float64(m.(*pathAuxiliary).radius)
+func (a *radiusAdaptation) begin(*State) error {
+	a.radius = float64(a.of.radius)
 	return nil
 }
 
-func (a *radiusAdaptation) adapt(m mover, state *State, info *Info, _ bool) error {
+func (a *radiusAdaptation) adapt(state *State, info *Info, _ bool) error {
 	a.radius += info.meanAcceptance() - aim
 	a.radius = math.Min(math.Max(a.radius, 1), float64(state.Slots()))
-	m.(*pathAuxiliary).radius = int(math.Round(a.radius))
+	a.of.radius = int(math.Round(a.radius))
 	return nil
 }
 
-func pathAuxiliaryEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "pafs", Title: "path auxiliary sampler, fast, without replacement",
-			Paper: "Sun et al., Path Auxiliary Proposal for MCMC in Discrete Space, ICLR 2022",
-			Exact: true, Target: onlyExp, Cost: oneForAll, Tunes: "radius", OnText: &OnText{Gradient: "local"},
-		},
-		settings: func() settings {
-			return &radiusSettings{radius: slotCount{byDefault: 1},
-				make: func(k *informed, radius int) proposer {
-					binary := 0
-					for _, n := range k.categories {
-						if n == 2 {
-							binary++
-						}
-					}
-					return &pathAuxiliary{informed: k, radius: radius, varies: binary > 1}
-				}}
-		},
-		adaptation: tuneRadius,
+// PathAuxiliary is the fast path auxiliary sampler, without replacement.
+type PathAuxiliary struct {
+	// Radius is the number of draws of slots a step; 0 for one, from which a warm-up
+	// adapts it.
+	Radius int `option:"radius" minimum:"1"`
+	// Balance says what an energy difference weighs in a proposal.
+	Balance Balance `option:"balance" default:"sqrt"`
+	// Terms is the size of the random subset of the energy's terms that a step
+	// takes the gradient of; 0 for all of them.
+	Terms int `option:"terms" minimum:"1"`
+}
+
+var _ Sampler = PathAuxiliary{}
+
+// Kernel implements [Sampler].
+func (s PathAuxiliary) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, unlessSaid(s.Radius != 0, tuneRadius), func(s PathAuxiliary) (mover, error) {
+		engine, err := newInformed("pafs", target, s.Terms, shared, true)
+		if err != nil {
+			return nil, err
+		}
+		radius, err := slotsOf("radius", s.Radius, 1, len(engine.categories))
+		if err != nil {
+			return nil, err
+		}
+		binary := 0
+		for _, n := range engine.categories {
+			if n == 2 {
+				binary++
+			}
+		}
+		k := &pathAuxiliary{informed: engine, radius: radius, varies: binary > 1}
+		engine.proposer = k
+		engine.scorer = balanced{s.Balance.must()}
+		return k, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (PathAuxiliary) Describe() Description {
+	return Description{
+		Name: "pafs", Title: "path auxiliary sampler, fast, without replacement",
+		Paper: "Sun et al., Path Auxiliary Proposal for MCMC in Discrete Space, ICLR 2022",
+		Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 	}
 }

@@ -14,6 +14,7 @@ package samplers
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 
 	"infill/internal/logmath"
 )
@@ -26,19 +27,13 @@ type latentGibbs struct {
 
 var _ mover = (*latentGibbs)(nil)
 
-func newLatentGibbs(target Target) (mover, error) {
-	t, err := capability[LatentTarget](target, "rbm-gibbs")
-	if err != nil {
-		return nil, err
-	}
-	return &latentGibbs{target: t}, nil
-}
-
 func (k *latentGibbs) start(_ context.Context, state *State) error {
 	leaveOpen(state)
 	return nil
 }
 
+// transition draws the latent units given the slots, and then the slots given
+// the latent units. Both are exact conditionals, so that nothing is rejected.
 func (k *latentGibbs) transition(_ context.Context, state *State, sources []source, info *Info) error {
 	chains := state.Chains()
 	slots := state.Slots()
@@ -71,13 +66,27 @@ func (k *latentGibbs) transition(_ context.Context, state *State, sources []sour
 	return nil
 }
 
-func latentGibbsEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "rbm-gibbs", Title: "block Gibbs on latent units and slots",
-			Paper: "Hinton, Training Products of Experts by Minimizing Contrastive Divergence, 2002",
-			Exact: true, Target: onlyExp, Cost: "2 passes over the weights",
-		},
-		settings: func() settings { return noSettings(newLatentGibbs) },
+// LatentGibbs is block Gibbs on latent units and slots.
+type LatentGibbs struct{}
+
+var _ Sampler = LatentGibbs{}
+
+// Kernel implements [Sampler].
+func (s LatentGibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, untuned, func(_ LatentGibbs) (mover, error) {
+		t, err := capability[LatentTarget](target, "rbm-gibbs")
+		if err != nil {
+			return nil, err
+		}
+		return &latentGibbs{target: t}, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (LatentGibbs) Describe() Description {
+	return Description{
+		Name: "rbm-gibbs", Title: "block Gibbs on latent units and slots",
+		Paper: "Hinton, Training Products of Experts by Minimizing Contrastive Divergence, 2002",
+		Exact: true, Target: onlyExp, Cost: "2 passes over the weights", noEnergies: true,
 	}
 }

@@ -2,10 +2,8 @@ package samplers
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"infill/internal/logmath"
@@ -30,22 +28,7 @@ type relaxation struct {
 	z, score []float64 // z and ∇log s(z) of the proposals, [chains × slots]
 }
 
-// relaxedSettings are the settings of r-mala, r-hmc and d-svgd.
-type relaxedSettings struct {
-	stepSize, smoothing positive
-	leapfrog            count // leapfrog steps of r-hmc; 0 for other samplers
-	make                func(r *relaxation, leapfrog int) mover
-}
-
-func (s *relaxedSettings) register(f *flag.FlagSet) {
-	f.Var(&s.stepSize, "step-size", "ε of a step of the real numbers behind the slots")
-	f.Var(&s.smoothing, "smoothing", "t, the temperature of the sigmoid that stands for a sign")
-	if s.leapfrog > 0 {
-		f.Var(&s.leapfrog, "leapfrog", "leapfrog steps of each step")
-	}
-}
-
-func (s *relaxedSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
+func newRelaxation(name string, target Target, stepSize, smoothing float64) (*relaxation, error) {
 	t, err := capability[RelaxedTarget](target, name)
 	if err != nil {
 		return nil, err
@@ -55,11 +38,8 @@ func (s *relaxedSettings) mover(name string, target Target, _ *rand.Rand) (mover
 			return nil, fmt.Errorf("%s: slot %d has %d categories, and a sign has two: %w", name, j, n, ErrUnsupported)
 		}
 	}
-	if math.IsInf(float64(s.smoothing), 1) {
-		return nil, fmt.Errorf("smoothing %v: it must be above 0 and finite", s.smoothing)
-	}
-	r := &relaxation{target: t, smoothing: float64(s.smoothing)}
-	return s.make(r, int(s.leapfrog)), r.setStepSize(float64(s.stepSize))
+	r := &relaxation{target: t, smoothing: smoothing}
+	return r, r.SetStepSize(stepSize)
 }
 
 // relaxed holds the numbers that a relaxation keeps with a state, all [chains × slots].
@@ -69,9 +49,11 @@ type relaxed struct {
 	step          int
 }
 
-func (r *relaxation) stepSize() float64 { return r.epsilon }
+// StepSize returns ε.
+func (r *relaxation) StepSize() float64 { return r.epsilon }
 
-func (r *relaxation) setStepSize(stepSize float64) error {
+// SetStepSize sets ε.
+func (r *relaxation) SetStepSize(stepSize float64) error {
 	if !(stepSize > 0) || math.IsInf(stepSize, 1) {
 		return fmt.Errorf("step size %v: it must be above 0 and finite", stepSize)
 	}
@@ -156,15 +138,15 @@ func (r *relaxation) evaluateProposals(ctx context.Context, info *Info) error {
 }
 
 // settle accepts or rejects r.z of a chain, together with the chain's proposal in info.
-func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, src source) {
+func (r *relaxation) settle(chain int, state *State, info *Info, logRatio float64, src source) {
 	slots := state.Slots()
 	lo := chain * slots
 	hi := (chain + 1) * slots
 	if !logmath.Finite(r.energy[chain]) ||
 		slices.ContainsFunc(r.score[lo:hi], func(g float64) bool { return !logmath.Finite(g) }) {
-		ratio = math.Inf(-1)
+		logRatio = math.Inf(-1)
 	}
-	info.settle(chain, state, r.energy[chain], ratio, src)
+	info.settle(chain, state, r.energy[chain], logRatio, src)
 	if info.Accepted[chain] {
 		known := state.own.(*relaxed)
 		copy(known.z[lo:hi], r.z[lo:hi])

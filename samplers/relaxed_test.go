@@ -127,7 +127,7 @@ func TestRelaxedMALADetailedBalance(t *testing.T) {
 		}
 		var info Info
 		s := at(t, k, k.mover.(relaxedMALA).relaxation, from)
-		if err := k.transition(context.Background(), s, []source{d}, &info); err != nil {
+		if err := k.mover.transition(context.Background(), s, []source{d}, &info); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(to, s.own.(*relaxed).z, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
@@ -162,7 +162,7 @@ func TestRelaxedHMCDetailedBalance(t *testing.T) {
 		d := &dictated{normals: slices.Clone(p)}
 		var info Info
 		s := at(t, k, hmc.relaxation, z)
-		if err := k.transition(context.Background(), s, []source{d}, &info); err != nil {
+		if err := k.mover.transition(context.Background(), s, []source{d}, &info); err != nil {
 			t.Fatal(err)
 		}
 		kinetic := 0.0
@@ -281,7 +281,7 @@ func TestSteinDirection(t *testing.T) {
 	s := at(t, k, stein.relaxation, z)
 	moved := s.own.(*relaxed).z
 	before := slices.Clone(moved)
-	if err := k.transition(context.Background(), s, make([]source, 3), &Info{}); err != nil {
+	if err := k.mover.transition(context.Background(), s, make([]source, 3), &Info{}); err != nil {
 		t.Fatal(err)
 	}
 	var scores [][]float64
@@ -441,12 +441,12 @@ func TestRelaxationErrors(t *testing.T) {
 	}{
 		"three categories": {ternary{machine(t)}, "smoothing=1", "slot 1 has 3 categories"},
 		"no relaxation":    {roughTable()(t), "smoothing=1", "between 0 and 1"},
-		"infinite step":    {machine(t), "step-size=inf", "step size"},
+		"infinite step":    {machine(t), "step-size=inf", "step-size"},
 		"smoothing":        {machine(t), "smoothing=inf", "smoothing"},
 		"balance":          {machine(t), "balance=min", "no balance"},
 	} {
 		for _, kernel := range []string{"r-mala", "r-hmc", "d-svgd"} {
-			if _, err := New(kernel+":"+c.setting, c.target); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := newFrom(kernel+":"+c.setting, c.target); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %s: error %v, want one that says %q", kernel, name, err, c.want)
 			}
 		}
@@ -454,13 +454,13 @@ func TestRelaxationErrors(t *testing.T) {
 	for _, name := range []string{"r-mala", "r-hmc", "d-svgd"} {
 		kernel := makeKernel(t, name+":step-size=0.4", machine(t)).mover.(stepSizer)
 		for _, wrong := range []float64{math.NaN(), math.Inf(1), 0, -1} {
-			err := kernel.setStepSize(wrong)
-			if err == nil || kernel.stepSize() != 0.4 {
-				t.Errorf("%s: a step size of %v: %v, error %v", name, wrong, kernel.stepSize(), err)
+			err := kernel.SetStepSize(wrong)
+			if err == nil || kernel.StepSize() != 0.4 {
+				t.Errorf("%s: a step size of %v: %v, error %v", name, wrong, kernel.StepSize(), err)
 			}
 		}
 	}
-	if _, err := New("rbm-gibbs", atTemperature(t, machine(t), 2)); err == nil {
+	if _, err := newFrom("rbm-gibbs", atTemperature(t, machine(t), 2)); err == nil {
 		t.Error("a temperature for block Gibbs on latent units: no error")
 	}
 }

@@ -15,7 +15,10 @@
 
 package samplers
 
-import "context"
+import (
+	"context"
+	"math/rand/v2"
+)
 
 type relaxedHMC struct {
 	*relaxation
@@ -29,6 +32,8 @@ var (
 	_ stepSizer = (*relaxedHMC)(nil)
 )
 
+// transition draws momenta, follows the flow, and accepts by the target's
+// energy, the prior of z and the kinetic energy, before and after.
 func (k *relaxedHMC) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains := state.Chains()
 	slots := state.Slots()
@@ -81,19 +86,35 @@ func (k *relaxedHMC) flow(ctx context.Context) error {
 	return nil
 }
 
-func relaxedHMCEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "r-hmc", Title: "relaxed Hamiltonian Monte Carlo over the signs of real numbers",
-			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
-			Exact: true, Target: onlyExp, Cost: "1 energy and L relaxed gradients", Tunes: "step-size",
-		},
-		settings: func() settings {
-			return &relaxedSettings{stepSize: 0.001, smoothing: 0.1, leapfrog: 5,
-				make: func(r *relaxation, leapfrog int) mover {
-					return &relaxedHMC{relaxation: r, leapfrog: leapfrog}
-				}}
-		},
-		adaptation: tuneContinuous,
+// RelaxedHMC is relaxed Hamiltonian Monte Carlo over the signs of real numbers. A warm-up
+// adapts the step size if it is zero.
+type RelaxedHMC struct {
+	// StepSize is ε of a step of the real numbers behind the slots.
+	StepSize float64 `option:"step-size" default:"0.001" exclusiveMinimum:"0"`
+	// Smoothing is t, the temperature of the sigmoid that stands for a sign.
+	Smoothing float64 `option:"smoothing" default:"0.1" exclusiveMinimum:"0"`
+	// Leapfrog is L, the leapfrog steps of each step.
+	Leapfrog int `option:"leapfrog" default:"5" minimum:"1"`
+}
+
+var _ Sampler = RelaxedHMC{}
+
+// Kernel implements [Sampler].
+func (s RelaxedHMC) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneContinuous), func(s RelaxedHMC) (mover, error) {
+		r, err := newRelaxation("r-hmc", target, s.StepSize, s.Smoothing)
+		if err != nil {
+			return nil, err
+		}
+		return &relaxedHMC{relaxation: r, leapfrog: s.Leapfrog}, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (RelaxedHMC) Describe() Description {
+	return Description{
+		Name: "r-hmc", Title: "relaxed Hamiltonian Monte Carlo over the signs of real numbers",
+		Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
+		Exact: true, Target: onlyExp, Cost: "1 energy and L relaxed gradients",
 	}
 }

@@ -12,7 +12,10 @@
 
 package samplers
 
-import "context"
+import (
+	"context"
+	"math/rand/v2"
+)
 
 type relaxedMALA struct{ *relaxation }
 
@@ -21,6 +24,8 @@ var (
 	_ stepSizer = relaxedMALA{}
 )
 
+// transition is a Langevin step of z, accepted by the target's energy, the
+// prior of z and the densities of the move and of the move back.
 func (k relaxedMALA) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains := state.Chains()
 	slots := state.Slots()
@@ -58,17 +63,33 @@ func (k relaxedMALA) logMove(from, score, to []float64) float64 {
 	return -sum / (4 * k.epsilon)
 }
 
-func relaxedMALAEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "r-mala", Title: "relaxed MALA over the signs of real numbers",
-			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
-			Exact: true, Target: onlyExp, Cost: "1 energy and 1 relaxed gradient", Tunes: "step-size",
-		},
-		settings: func() settings {
-			return &relaxedSettings{stepSize: 0.001, smoothing: 0.1,
-				make: func(r *relaxation, _ int) mover { return relaxedMALA{r} }}
-		},
-		adaptation: tuneContinuous,
+// RelaxedMALA is relaxed MALA over the signs of real numbers. A warm-up adapts the step size if
+// it is zero.
+type RelaxedMALA struct {
+	// StepSize is ε of a step of the real numbers behind the slots.
+	StepSize float64 `option:"step-size" default:"0.001" exclusiveMinimum:"0"`
+	// Smoothing is t, the temperature of the sigmoid that stands for a sign.
+	Smoothing float64 `option:"smoothing" default:"0.1" exclusiveMinimum:"0"`
+}
+
+var _ Sampler = RelaxedMALA{}
+
+// Kernel implements [Sampler].
+func (s RelaxedMALA) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
+	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneContinuous), func(s RelaxedMALA) (mover, error) {
+		r, err := newRelaxation("r-mala", target, s.StepSize, s.Smoothing)
+		if err != nil {
+			return nil, err
+		}
+		return relaxedMALA{r}, nil
+	})
+}
+
+// Describe implements [Sampler].
+func (RelaxedMALA) Describe() Description {
+	return Description{
+		Name: "r-mala", Title: "relaxed MALA over the signs of real numbers",
+		Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
+		Exact: true, Target: onlyExp, Cost: "1 energy and 1 relaxed gradient",
 	}
 }

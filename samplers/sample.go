@@ -11,7 +11,7 @@ import (
 type Plan struct {
 	Streams []*rand.Rand // one for each chain
 	// WarmUp is the number of steps before the sample. In these steps the
-	// kernel tunes the setting that its [Spec] leaves open, for all
+	// kernel tunes the setting that its [Sampler] leaves open, for all
 	// chains together. After the warm-up, a chain's path does not depend
 	// on other chains.
 	WarmUp, Steps int
@@ -40,36 +40,40 @@ type Run struct {
 func Sample(ctx context.Context, k Kernel, starts []int, plan Plan, observe func(Step) error) (*Run, error) {
 	run := &Run{}
 	var step Step
-	tuned, _ := k.(*kernel)
 	state, err := k.Init(ctx, starts)
+	if err != nil {
+		return nil, err
+	}
+	err = checkState(state, len(plan.Streams))
 	if err != nil {
 		return nil, err
 	}
 	run.State = state
 	step.State = state
-	step.StepSize = tuned.size()
+	step.StepSize = stepSizeOf(k)
 	step.WarmUp = true
 	if observe != nil {
 		if err := observe(step); err != nil {
 			return nil, err
 		}
 	}
-	var tuning adaptation
-	if plan.WarmUp > 0 && tuned != nil {
-		tuning = tuned.adaptation()
-		if tuning != nil {
-			run.Tuned = true
-			if err := tuning.begin(tuned.mover, state); err != nil {
-				return nil, fmt.Errorf("warm-up: %w", err)
-			}
-		}
+	tuning := adaptation(fixed{})
+	if plan.WarmUp > 0 {
+		tuning = adaptationOf(k)
+	}
+	run.Tuned = tuning != adaptation(fixed{})
+	if err := tuning.begin(state); err != nil {
+		return nil, fmt.Errorf("warm-up: %w", err)
 	}
 	var info Info
 	step.Info = &info
 	for step.Number = 1; step.Number <= plan.WarmUp+plan.Steps; step.Number++ {
 		step.WarmUp = step.Number <= plan.WarmUp
-		step.StepSize = tuned.size()
+		step.StepSize = stepSizeOf(k)
 		if err := k.Step(ctx, state, plan.Streams, &info); err != nil {
+			return nil, fmt.Errorf("step %d: %w", step.Number, err)
+		}
+		if err := info.check(state); err != nil {
 			return nil, fmt.Errorf("step %d: %w", step.Number, err)
 		}
 		if observe != nil {
@@ -77,34 +81,49 @@ func Sample(ctx context.Context, k Kernel, starts []int, plan Plan, observe func
 				return nil, err
 			}
 		}
-		if tuning == nil || !step.WarmUp {
+		if !step.WarmUp {
 			continue
 		}
-		if err := tuning.adapt(tuned.mover, state, &info, step.Number == plan.WarmUp); err != nil {
+		if err := tuning.adapt(state, &info, step.Number == plan.WarmUp); err != nil {
 			return nil, fmt.Errorf("warm-up, step %d: %w", step.Number, err)
 		}
 	}
-	run.StepSize = tuned.size()
+	run.StepSize = stepSizeOf(k)
 	return run, nil
 }
 
-// size returns the kernel's step size, or NaN if the kernel has none.
-func (k *kernel) size() float64 {
-	if k != nil {
-		s, ok := k.mover.(stepSizer)
-		if ok {
-			return s.stepSize()
-		}
+// stepSizeOf returns the kernel's step size, or NaN if the kernel has none.
+func stepSizeOf(k Kernel) float64 {
+	s, ok := stepSizerOf(k)
+	if ok {
+		return s.StepSize()
 	}
 	return math.NaN()
 }
 
-// adaptation returns what tunes the kernel in a warm-up: nil if no setting can
-// be tuned, or if the spec sets it.
-func (k *kernel) adaptation() adaptation {
-	e := find(k.spec.Name)
-	if e.adaptation == nil || k.spec.has(e.Tunes) {
-		return nil
+// checkState returns an error if a kernel's state is not of so many chains.
+func checkState(s *State, chains int) error {
+	if s == nil || len(s.Energy) == 0 || len(s.Positions)%len(s.Energy) != 0 || len(s.Energy) != chains {
+		return fmt.Errorf("the kernel's state is not of %d chains, with an energy and equal slots for each", chains)
 	}
-	return e.adaptation(k.mover)
+	return nil
+}
+
+// check returns an error if a kernel filled the fields for other chains or slots
+// than those of the state.
+func (i *Info) check(s *State) error {
+	chains, slots := s.Chains(), s.Slots()
+	for _, field := range []struct {
+		name      string
+		got, want int
+	}{
+		{"LogAcceptance", len(i.LogAcceptance), chains}, {"Accepted", len(i.Accepted), chains},
+		{"Proposal", len(i.Proposal), chains * slots}, {"Changed", len(i.Changed), chains},
+	} {
+		if field.got != field.want {
+			return fmt.Errorf("the kernel gives %d values of Info.%s, and %d are wanted", field.got, field.name,
+				field.want)
+		}
+	}
+	return nil
 }

@@ -3,9 +3,12 @@ package samplers
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"infill/internal/check"
 )
 
 // A warm-up brings the acceptance to its aim, and freezes the step size there.
@@ -13,7 +16,7 @@ func TestWarmUp(t *testing.T) {
 	target := lattice(t, 5, 5)
 	for _, start := range []float64{0.02, 0.3, 50} {
 		kernel := makeKernel(t, "dmala", target)
-		if err := kernel.mover.(stepSizer).setStepSize(start); err != nil {
+		if err := kernel.mover.(stepSizer).SetStepSize(start); err != nil {
 			t.Fatal(err)
 		}
 		streams := Streams(2, "warm", 20)
@@ -55,8 +58,9 @@ func TestWarmUpOfEveryKind(t *testing.T) {
 	for _, sampler := range []string{"dmala", "dmala-ordinal", "dlmc", "pafs", "r-mala:smoothing=0.7",
 		"r-hmc:smoothing=0.7"} {
 		kernel := makeKernel(t, sampler, target)
-		before := kernel.size()
-		streams := Streams(1, kernel.spec.Name, 10)
+		before := stepSizeOf(kernel)
+		name, _, _ := strings.Cut(sampler, ":")
+		streams := Streams(1, name, 10)
 		acceptance := 0.0
 		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 300},
 			func(s Step) error {
@@ -68,7 +72,7 @@ func TestWarmUpOfEveryKind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kernel.spec.Name != "pafs" && !(run.StepSize != before && run.StepSize > 0) {
+		if name != "pafs" && !(run.StepSize != before && run.StepSize > 0) {
 			t.Errorf("%s: step size %v before and %v after", sampler, before, run.StepSize)
 		}
 		if !(acceptance > 0.3 && acceptance < 0.99) {
@@ -77,7 +81,7 @@ func TestWarmUpOfEveryKind(t *testing.T) {
 	}
 }
 
-// What a spec sets is not tuned, and there is nothing to tune without a warm-up.
+// What a sampler says is not tuned, and there is nothing to tune without a warm-up.
 func TestSampleKeepsWhatIsSet(t *testing.T) {
 	target := lattice(t, 3, 3)
 	streams := Streams(2, "", 4)
@@ -93,14 +97,7 @@ func TestSampleKeepsWhatIsSet(t *testing.T) {
 		{"acs", 30, false, 10},
 		{"dlmc:terms=2", 30, true, 0},
 	} {
-		spec, err := Parse(c.sampler)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kernel, err := spec.New(target, Streams(1, "", 1)[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernel := check.Must(check.Must(Parse(c.sampler))(t).Kernel(target, Streams(1, "", 1)[0]))(t)
 		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams),
 			Plan{Streams: streams, WarmUp: c.warmUp, Steps: 3}, nil)
 		if err != nil {
@@ -156,7 +153,7 @@ func TestSampleStranger(t *testing.T) {
 // Where no step size reaches the aim, the bounds hold.
 func TestAdaptationBounds(t *testing.T) {
 	for _, c := range []struct{ acceptance, want float64 }{{1, 8}, {0, 0.25}, {math.NaN(), 0.25}} {
-		a := newStepSizeAdaptation(1000, 0.25, 8)
+		a := newStepSizeAdaptation(&dlmc{logTau: math.Log(1000)}, 0.25, 8)
 		for range 2000 {
 			if step := a.update(c.acceptance); !(step >= 0.25-1e-9 && step <= 8+1e-9) {
 				t.Fatalf("step size %v is out of bounds", step)

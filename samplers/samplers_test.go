@@ -84,7 +84,7 @@ func TestNewErrors(t *testing.T) {
 		target        Target
 		want          []string // all must be in the message
 	}{
-		{"unknown", "hmc", target, append([]string{`"hmc"`}, Names()...)},
+		{"unknown", "hmc", target, append([]string{`"hmc"`}, names()...)},
 		{"no gradient", "dmala", only{target}, []string{"dmala", "gradient"}},
 		{"no gradient below a temperature", "gwg", atTemperature(t, only{target}, 2), []string{"gwg", "gradient"}},
 		{"no conditionals", "gibbs", only{target}, []string{"gibbs", "conditionals"}},
@@ -103,23 +103,22 @@ func TestNewErrors(t *testing.T) {
 			[]string{"hamming-ball would evaluate up to 1.68e+07 states"}}, // half of all 2^25
 		{"short preconditioner of numbers", "dmala-ordinal:preconditioner=1", roughTable()(t),
 			[]string{"1 preconditioner"}},
-		{"no power", "acs:exponent=ratio", target, []string{"exponent ratio", "number"}},
-		{"an endless step", "acs:step-size=inf", target, []string{"finite"}},
-		{"a shrinking cycle", "acs:step-size=0.1", target, []string{"not the larger"}},
+		{"no power", "acs:exponent=ratio", target, []string{`exponent "ratio" is not a number from 0.5 to 1`}},
+		{"an endless step", "acs:step-size=inf", target, []string{`step-size "inf" is not a number above 0`}},
+		{"a shrinking cycle", "acs:step-size=0.1", target, []string{"must not be the larger"}},
 		{"no target", "dmala", nil, []string{"no target"}},
 		{"no slots", "gwg", shaped(nil), []string{"no slots"}},
 		{"empty slot", "gwg", shaped([]int{2, 0}), []string{"slot 1 has 0 categories"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			spec, err := ParseList(c.sampler)
-			if err != nil {
-				t.Fatal(err)
-			}
 			shared := rand.New(rand.NewPCG(1, 1))
 			if c.name == "no term stream" {
 				shared = nil
 			}
-			_, err = spec[0].New(c.target, shared)
+			s, err := Parse(c.sampler)
+			if err == nil {
+				_, err = s.Kernel(c.target, shared)
+			}
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -142,10 +141,10 @@ func TestNewErrors(t *testing.T) {
 			t.Errorf("temperature %v: error %v", temperature, err)
 		}
 	}
-	if _, err := New("gibbs,gwg", target); err == nil {
+	if _, err := newFrom("gibbs,gwg", target); err == nil {
 		t.Error("two samplers: no error")
 	}
-	_, err := New("gibbs-x:block=20", lattice(t, 4, 5)) // 2^20 states, the most that there may be
+	_, err := newFrom("gibbs-x:block=20", lattice(t, 4, 5)) // 2^20 states, the most that there may be
 	if err != nil {
 		t.Error(err)
 	}
@@ -175,8 +174,9 @@ func TestInitErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			for _, name := range Names() {
-				kernel, err := New(name, c.target)
+			for _, s := range All() {
+				name := s.Describe().Name
+				kernel, err := s.Kernel(c.target, nil)
 				if errors.Is(err, ErrUnsupported) {
 					continue
 				}
@@ -184,8 +184,8 @@ func TestInitErrors(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = kernel.Init(context.Background(), c.positions)
-				if c.name == "forbidden" && name == "gibbs" {
-					continue // evaluates no energies
+				if c.name == "forbidden" && s.Describe().noEnergies {
+					continue
 				}
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%s: error %v, want one that says %q", name, err, c.want)
@@ -264,18 +264,21 @@ func TestStepErrors(t *testing.T) {
 }
 
 func TestBalanceText(t *testing.T) {
-	for _, text := range append(BalanceNames(), "0.75", "1") {
+	for _, text := range append(Balance("").Values(), "0.75", "1", "0.5", "0.50") {
 		var b Balance
-		if err := b.Set(text); err != nil || b.String() != text {
+		err := b.UnmarshalText([]byte(text))
+		back, _ := b.MarshalText()
+		if err != nil || string(back) != text {
 			t.Errorf("%s reads as %v, %v", text, b, err)
 		}
 	}
-	var b Balance
-	if err := b.Set("0.5"); err != nil || b != (Balance{}) {
-		t.Errorf("0.5 reads as %v, %v; want sqrt", b, err)
+	if SqrtBalance.must() != Balance("0.50").must() || Balance("").must() != PowerBalance(0.5).must() {
+		t.Error("sqrt, 0.50 and nothing said are not the same")
 	}
+	var b Balance
 	for _, text := range []string{"", "0.4", "1.1", "NaN", "square"} {
-		if err := b.Set(text); err == nil {
+		err := b.UnmarshalText([]byte(text))
+		if err == nil && text != "" {
 			t.Errorf("%q reads as %v", text, b)
 		}
 	}
@@ -283,11 +286,8 @@ func TestBalanceText(t *testing.T) {
 
 // The locally balanced functions satisfy g(t) = t g(1/t).
 func TestBalanceIsBalanced(t *testing.T) {
-	for _, name := range BalanceNames() {
-		var b Balance
-		if err := b.Set(name); err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range balances() {
+		b := Balance(name).must()
 		for _, delta := range []float64{-800, -3, -0.1, 0, 0.1, 3, 800} {
 			if got, want := b.logWeight(delta), delta+b.logWeight(-delta); !(math.Abs(got-want) < 1e-9) {
 				t.Errorf("%v at %v: %v, want %v", b, delta, got, want)
@@ -307,7 +307,7 @@ func TestDrawOverBlocks(t *testing.T) {
 	}
 	position := []int{1, blockSize + 5}
 	n := newNeighbourhood(categories, 1)
-	score := balanced{}
+	score := balanced{power(0.5)}
 	if !n.measure(0, score, position, gradient) {
 		t.Fatal("not usable")
 	}
@@ -411,7 +411,7 @@ func TestParallelPanic(t *testing.T) {
 // A step allocates nothing once the kernel has seen its batch.
 func TestStepAllocatesNothing(t *testing.T) {
 	target := withLatents{lattice(t, 5, 5)}
-	for _, name := range Names() {
+	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
 			kernel := makeKernel(t, name, target)
 			streams := Streams(1, "", 8)
@@ -435,10 +435,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 func TestStochasticDULA(t *testing.T) {
 	target := ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5, Terms: 3})(t)
 	w := newWorld(t, target)
-	kernel, err := Spec{Name: "dula"}.With("step-size", 0.8).With("terms", 2).New(target, rand.New(rand.NewPCG(1, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := check.Must(DULA{StepSize: 0.8, Terms: 2}.Kernel(target, rand.New(rand.NewPCG(1, 1))))(t)
 	seen := map[string]bool{}
 	for range 30 {
 		for i := range w.Len() {
@@ -465,8 +462,8 @@ func TestStochasticDULA(t *testing.T) {
 // A sampler that needs what a target lacks says so.
 func TestCapabilities(t *testing.T) {
 	var anywhere []string
-	for _, name := range Names() {
-		if _, err := New(name, only{lattice(t, 2, 2)}); err == nil {
+	for _, name := range names() {
+		if _, err := newFrom(name, only{lattice(t, 2, 2)}); err == nil {
 			anywhere = append(anywhere, name)
 		} else if !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
@@ -503,6 +500,23 @@ func TestChance(t *testing.T) {
 		}
 		if accept(src, math.NaN()) || accept(src, math.Inf(-1)) || !accept(src, 0) || !accept(src, 700) {
 			t.Fatal("NaN and -Inf must be rejected, ratios of 1 and more accepted")
+		}
+	}
+}
+
+// A step size that is not given is α = 1, where the distance of 0 and 1 costs half
+// a nat.
+func TestOrdinalStepSize(t *testing.T) {
+	target := roughTable()(t)
+	for _, name := range []string{"dula-ordinal", "dmala-ordinal"} {
+		own := makeKernel(t, name, target)
+		given := makeKernel(t, name+":step-size=1", target)
+		if stepSizeOf(own) != 1 {
+			t.Errorf("%s begins with the step size %v", name, stepSizeOf(own))
+		}
+		w := newWorld(t, target)
+		if d := cmp.Diff(transitionMatrix(t, given, w.Enumeration), transitionMatrix(t, own, w.Enumeration)); d != "" {
+			t.Errorf("%s (-given +default):\n%s", name, d)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func transitions(t *testing.T, kernel Kernel, start *State, e *targets.Enumerati
 	err := everyPath(func(src source) error {
 		end = start.clone()
 		defer scriptTerms(kernel, src)()
-		return kernel.(mover).transition(context.Background(), end, []source{src}, &info)
+		return moverOf(kernel).transition(context.Background(), end, []source{src}, &info)
 	}, func(p float64) {
 		row[e.Index(end.Positions)] += p
 		total += p
@@ -194,3 +194,6 @@ func engineOf(k Kernel) (*informed, bool) {
 
 // engine promotes through kernels that embed it.
 func (k *informed) engine() *informed { return k }
+
+// moverOf is the part of a kernel of this package in which samplers differ.
+func moverOf(k Kernel) mover { return k.(*kernel).mover }

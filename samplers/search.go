@@ -172,21 +172,21 @@ func (s *Search) LeftOut(listed int) float64 {
 // is hurried, it takes the shortest way to a state.
 func (s *Search) gather(width int, hurried bool) {
 	for !hurried || len(s.found) == 0 {
-		next, bound := best(s.queues(hurried))
+		from, bound := best(s.queues(hurried))
 		if bound <= s.threshold() {
-			next, bound = best(s.tree.all())
+			from, bound = best(s.tree.all())
 		}
-		if next == nil || bound <= s.threshold() {
+		if from == nil || bound <= s.threshold() {
 			return
 		}
-		if !(*next)[0].beginning.asks() {
-			s.follow(s.tree.pop(next))
+		if !from.first().asks() {
+			s.follow(s.tree.pop(from))
 			continue
 		}
 		if len(s.flight) >= width {
 			break
 		}
-		s.flight = append(s.flight, s.tree.pop(next))
+		s.flight = append(s.flight, s.tree.pop(from))
 		s.asked++
 	}
 	if width <= 0 {
@@ -194,14 +194,15 @@ func (s *Search) gather(width int, hurried bool) {
 	}
 }
 
-// finish takes further states that need no conditional, until k are found.
+// finish follows beginnings with one open slot whose conditional is known, which
+// gives states without asking for more, until k are found.
 func (s *Search) finish() {
 	for len(s.found) < s.k {
-		next, _ := best(s.tree.leaving(0))
-		if next == nil || (*next)[0].beginning.asks() {
+		from, _ := best(s.tree.leaving(0))
+		if from == nil || from.first().asks() {
 			return
 		}
-		s.follow(s.tree.pop(next))
+		s.follow(s.tree.pop(from))
 	}
 }
 

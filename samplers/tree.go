@@ -131,7 +131,8 @@ func newTree(laws []Law) *tree {
 // slots returns the largest number of slots that a beginning leaves open.
 func (t *tree) slots() int { return len(t.fresh) - 1 }
 
-// add puts a beginning into its queue, unless nothing is left below it.
+// add puts a beginning into its queue, unless nothing is left below it. Fresh
+// and grown ones have queues of their own, as only the fresh need a conditional.
 func (t *tree) add(b *beginning) {
 	key := b.bound()
 	if math.IsInf(key, -1) {
@@ -209,7 +210,8 @@ func (t *tree) leaving(open int) iter.Seq[*queue] {
 	}
 }
 
-// nearest returns the queue with the shortest way to a whole state.
+// nearest yields the queue with the shortest way to a whole state, as one of
+// several that [best] takes. In a tree without such a queue it is an empty one.
 func (t *tree) nearest() iter.Seq[*queue] {
 	return func(yield func(*queue) bool) {
 		for open := range t.slots() {
@@ -252,6 +254,9 @@ type queued struct {
 // queue is a heap with the largest key on top and, of equal keys, the smaller
 // law and state.
 type queue []queued
+
+// first returns the beginning of the largest bound; the queue has one.
+func (q queue) first() *beginning { return q[0].beginning }
 
 func (q queue) Len() int { return len(q) }
 func (q queue) Less(i, j int) bool {

@@ -3,13 +3,14 @@ package tokenize
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // These are bounds of the blank notation. A word of sixteen pieces is longer
@@ -20,6 +21,11 @@ const (
 	maxName         = 32
 	maxPattern      = 200
 	maxAlternatives = 64
+	// longestBlank is more bytes than any blank has behind "[MASK". A ] beyond
+	// them is not looked for, so that reading takes time in proportion to the text.
+	longestBlank = maxPattern + maxName + 32
+	// MaxSpelling is the largest size, in bytes, of a further spelling of a blank.
+	MaxSpelling = 64
 )
 
 // notation is one blank as typed.
@@ -81,74 +87,101 @@ type escape struct {
 	start, end int // byte range of the text; empty for a blank, which stays one
 }
 
-// marks returns the marks of a text, leftmost first. Text that only looks like
-// a blank ("[mask]", "[MASKED]") is text. Text that begins with "[MASK:",
-// "[MASK=" or "[MASK~" must be a blank.
-func (s spelling) marks(text string) (list []mark) {
-	for at := 0; at < len(text); {
-		m, size := s.at(text, at)
-		if size == 0 {
-			at++
-			continue
-		}
-		before := text[:at]
-		m.backslashes = len(before) - len(strings.TrimRight(before, string(backslash)))
-		if m.escaped() {
-			if m.notation {
-				size = len(opening)
-			}
-			m.end = at + size
-		}
-		list = append(list, m)
-		at += size
-	}
-	return list
+// within returns the escapes in a range of bytes of their text.
+func within(escapes []escape, from, to int) []escape {
+	first := sort.Search(len(escapes), func(i int) bool { return escapes[i].dropped >= from })
+	escapes = escapes[first:]
+	return escapes[:sort.Search(len(escapes), func(i int) bool { return escapes[i].end > to })]
 }
 
-// at returns the mark that begins at byte at, and its size in bytes. size is 0
-// if no mark begins there.
-func (s spelling) at(text string, at int) (m mark, size int) {
-	rest := text[at:]
-	m = mark{start: at}
-	inside, found := strings.CutPrefix(rest, opening)
+// scanner finds the marks of a text. Its place only moves forward.
+type scanner struct {
+	spelling
+	text        string
+	at          int // all before it has been read
+	backslashes int // which end at at
+}
+
+// next returns the next mark; ok is false at the end of the text. Of a mark that
+// begins with [MASK, only that is read: see close.
+func (s *scanner) next() (m mark, ok bool) {
+	for s.at < len(s.text) {
+		m, found := s.begins(s.text[s.at:])
+		if found {
+			m.start = s.at
+			m.end += s.at
+			m.backslashes = s.backslashes
+			s.backslashes = 0
+			s.at = m.end
+			return m, true
+		}
+		s.backslashes++
+		if s.text[s.at] != backslash {
+			s.backslashes = 0
+		}
+		s.at++
+	}
+	return mark{}, false
+}
+
+// close reads a mark that begins with [MASK up to its ].
+func (s *scanner) close(m *mark) {
+	n := closing(s.text[s.at:min(len(s.text), s.at+longestBlank)])
+	m.end = -1
+	if n >= 0 {
+		s.at += n + 1
+		m.end = s.at
+	}
+}
+
+// begins returns the mark with which a text begins, if there is one. Text that only
+// looks like a blank ("[mask]", "[MASKED]") is text. Text that begins with "[MASK:",
+// "[MASK=" or "[MASK~" must be a blank.
+func (s spelling) begins(text string) (m mark, ok bool) {
+	inside, found := strings.CutPrefix(text, opening)
 	if found {
-		if inside == "" || !strings.Contains("]:=~", inside[:1]) {
-			return m, 0
-		}
-		m.notation = true
-		m.end = -1
-		n := closing(inside)
-		if n >= 0 {
-			m.end = at + len(opening) + n + 1
-			return m, m.end - at
-		}
-		return m, len(opening)
+		return mark{end: len(opening), notation: true}, inside != "" && strings.Contains("]:=~", inside[:1])
 	}
 	for _, literal := range s.literal {
-		if strings.HasPrefix(rest, literal) {
-			m.end = at + len(literal)
-			return m, len(literal)
+		if strings.HasPrefix(text, literal) {
+			return mark{end: len(literal)}, true
 		}
 	}
 	for _, token := range s.special {
-		if strings.HasPrefix(rest, token) {
-			m.special = true
-			m.end = at + len(token)
-			return m, len(token)
+		if strings.HasPrefix(text, token) {
+			return mark{end: len(token), special: true}, true
 		}
 	}
-	line := len(rest) - len(strings.TrimLeft(rest, "_"))
-	if s.line > 0 && line >= s.line {
-		m.end = at + line
-		return m, line
+	if s.line == 0 || text[0] != '_' {
+		return mark{}, false
 	}
-	return m, 0
+	line := len(text) - len(strings.TrimLeft(text, "_"))
+	return mark{end: line}, line >= s.line
+}
+
+// marks returns the marks of a text, leftmost first.
+func (s spelling) marks(text string) iter.Seq[mark] {
+	return func(yield func(mark) bool) {
+		marks := scanner{spelling: s, text: text}
+		for {
+			m, ok := marks.next()
+			if !ok {
+				return
+			}
+			if m.notation && !m.escaped() {
+				marks.close(&m)
+			}
+			if !yield(m) {
+				return
+			}
+		}
+	}
 }
 
 // findBlanks returns the blanks of a text, leftmost first, and what backslashes
 // do. Special tokens without a backslash are left to refuseSpecial.
 func (s spelling) findBlanks(text string) (blanks []notation, escapes []escape, err error) {
-	for _, m := range s.marks(text) {
+	for m := range s.marks(text) {
 		if m.backslashes > 0 && !(m.special && !m.escaped()) {
 			e := escape{dropped: m.start - (m.backslashes+1)/2, start: m.start, end: m.start}
 			if m.escaped() {
@@ -160,15 +193,16 @@ func (s spelling) findBlanks(text string) (blanks []notation, escapes []escape, 
 		case m.escaped() || m.special:
 			continue
 		case m.end < 0:
-			return nil, nil, inputFault(errBlankSyntax, m.start, "%s", "the closing ] is missing; "+blankHelp)
+			return nil, nil, inputFault(errBlankSyntax, m.start, "the closing ] is missing within %d bytes; %s",
+				longestBlank, blankHelp)
 		}
 		blank := notation{minimum: 1, maximum: 1}
 		if m.notation {
 			var problem string
 			blank, problem = parseBlank(text[m.start+len(opening) : m.end-1])
 			if problem != "" {
-				return nil, nil, inputFault(errBlankSyntax, m.start, "%s in %s; %s",
-					problem, excerpt(text[m.start:m.end]), blankHelp)
+				return nil, nil, inputFault(errBlankSyntax, m.start, "%s in %q; %s",
+					problem, text[m.start:m.end], blankHelp)
 			}
 		}
 		blank.start = m.start
@@ -183,7 +217,7 @@ func (s spelling) findBlanks(text string) (blanks []notation, escapes []escape, 
 // out a blank without its closing ]. further is another spelling of a
 // blank; "" for none.
 func BlankSpans(text, further string) (spans [][2]int) {
-	for _, m := range spelled(further).marks(text) {
+	for m := range spelled(further).marks(text) {
 		if !m.escaped() && m.end >= 0 {
 			spans = append(spans, [2]int{m.start, m.end})
 		}
@@ -238,6 +272,9 @@ func parseBlank(inside string) (blank notation, problem string) {
 	return blank, ""
 }
 
+// posix is a named class inside a class of characters, as in [[:alpha:]_].
+var posix = regexp.MustCompile(`^\[:\^?[a-z]+:\]`)
+
 // closing returns the index of the ] that ends a blank, or -1. In a pattern it
 // skips a ] that ends a class of characters, or that has a backslash before it.
 func closing(rest string) int {
@@ -259,6 +296,8 @@ func closing(rest string) int {
 			if strings.HasPrefix(rest[at+1:], "]") {
 				at++
 			}
+		case c == '[' && class:
+			at += max(0, len(posix.FindString(rest[at:]))-1)
 		case c == ']' && class:
 			class = false
 		case c == ']':
@@ -289,72 +328,51 @@ func MeantBlank(text string) (meant string, offset int) {
 	return text[span[0]:span[1]], span[0]
 }
 
-// excerpt quotes a part of the user's text, cut to fit on a line.
-func excerpt(text string) string {
-	const most = 40
-	if len(text) > most {
-		cut := most
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "..."
-	}
-	return strconv.Quote(text)
-}
-
 // OnlyMask returns the template that reads text as a fill-mask pipeline does:
 // the model's own mask is a blank, and all else is text as typed, backslashes
-// and other spellings of a blank included. Without such a blank, the error is an
+// and other spellings of a blank included, but for tokens of control, such as
+// [SEP], which [Tokenizer.Template] refuses. Without such a blank, the error is an
 // [*InputError] that names the mask.
 func (t *Tokenizer) OnlyMask(text string) (string, error) {
-	if err := checkText(text); err != nil {
+	if err := CheckText(text); err != nil {
 		return "", err
 	}
 	mask := t.vocabulary[t.mask]
 	blanks := 0
-	spelling := spelled(mask)
-	spelling.special = t.forbidden
+	marks := scanner{spelling: spelled(mask), text: text}
+	marks.special = t.forbidden // Template refuses them, also behind a backslash
 	var template strings.Builder
-	backslashes := 0 // at the end of what was written
-	for at := 0; at < len(text); {
-		m, size := spelling.at(text, at)
-		if size == 0 {
-			backslashes++
-			if text[at] != backslash {
-				backslashes = 0
-			}
-			template.WriteByte(text[at])
-			at++
-			continue
+	for from := 0; ; from = marks.at {
+		m, ok := marks.next()
+		if !ok {
+			template.WriteString(text[from:])
+			break
 		}
-		own := text[at:at+size] == mask
-		template.WriteString(strings.Repeat(string(backslash), backslashes))
+		template.WriteString(text[from:m.start])
+		// Of each two backslashes before a mark, Template drops one.
+		template.WriteString(strings.Repeat(string(backslash), m.backslashes))
+		own := text[m.start:m.end] == mask || m.notation && strings.HasPrefix(text[m.start:], mask)
 		if own {
 			blanks++
-		}
-		if !own && !m.special {
+			marks.at = m.start + len(mask)
+		} else if !m.special {
 			template.WriteByte(backslash)
-			if m.notation {
-				size = len(opening)
-			}
 		}
-		template.WriteString(text[at : at+size])
-		backslashes = 0
-		at += size
+		template.WriteString(text[m.start:marks.at])
 	}
 	if blanks == 0 {
-		return "", noBlank(text, mask, func(part string) bool { return part == mask })
+		meant, at := MeantBlank(text)
+		return "", noBlank(meant, at, mask)
 	}
 	return template.String(), nil
 }
 
 // noBlank returns the error for a text without a blank, which is written as help
-// says. known reports whether a part of the text is a blank, which a backslash
-// makes text.
-func noBlank(text, help string, known func(part string) bool) error {
+// says. meant is the part of the text that may be meant as one, or "", and at its
+// byte offset.
+func noBlank(meant string, at int, help string) error {
 	detail := "write " + help + " where a word is wanted"
-	meant, at := MeantBlank(text)
-	if meant != "" && !known(meant) {
+	if meant != "" {
 		detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
 	}
 	return inputFault(ErrNoBlank, -1, "%s", detail)

@@ -187,20 +187,26 @@ func TestBoundOfBlanks(t *testing.T) {
 	}
 }
 
-// TestLongExcerpt: an error quotes at most 40 bytes of a text, cut between
-// characters.
-func TestLongExcerpt(t *testing.T) {
+// TestLongestBlank: the longest blank that there can be is read, and a ] is not looked
+// for behind it.
+func TestLongestBlank(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
-	for _, c := range []struct{ inside, quoted string }{
-		{strings.Repeat(".", 33), `"[MASK=` + strings.Repeat(".", 33) + `]"`},
-		{strings.Repeat(".", 34), `"[MASK=` + strings.Repeat(".", 34) + `..."`},
-		{strings.Repeat(".", 32) + "é.", `"[MASK=` + strings.Repeat(".", 32) + `é..."`},
-		{strings.Repeat(".", 33) + "é.", `"[MASK=` + strings.Repeat(".", 33) + `..."`},
-	} {
-		_, err := tokenizer.Template("the [MASK=" + c.inside + "] was")
-		if err == nil || !strings.Contains(err.Error(), " in "+c.quoted+"; ") {
-			t.Errorf("%v, want %s", err, c.quoted)
-		}
+	longest := "[MASK:16-16=" + strings.Repeat("n", 32) + "~" + strings.Repeat("p", 200) + "]"
+	_, err := tokenizer.Shortest("the "+longest+" was", "")
+	if err != nil {
+		t.Errorf("the longest blank: %v", err)
+	}
+	_, err = tokenizer.Shortest("the [MASK~"+strings.Repeat("p", 201)+"] was", "")
+	if err == nil || !strings.Contains(err.Error(), "a regular expression of 1 to 200 bytes") {
+		t.Errorf("a pattern of 201 bytes: %v", err)
+	}
+	_, err = tokenizer.Shortest("the [MASK~"+strings.Repeat("p", 300)+"] was", "")
+	if err == nil || !strings.Contains(err.Error(), "the closing ] is missing within 264 bytes") {
+		t.Errorf("a pattern of 300 bytes: %v", err)
+	}
+	spans := tokenize.BlankSpans("[MASK~"+strings.Repeat("p", 300)+"] [MASK]", "")
+	if len(spans) != 1 || spans[0][0] != 308 {
+		t.Errorf("blanks at %v", spans)
 	}
 }
 

@@ -102,8 +102,8 @@ func TestUnspaced(t *testing.T) {
 	} {
 		template := check.Must(tokenizer.Template(c.text))(t)
 		b := template.Blanks[0]
-		if b.TouchesLeft != c.touches || b.Opens != c.opens || b.Unspaced != c.beside {
-			t.Errorf("%q: touches %t, opens %t, unspaced %t", c.text, b.TouchesLeft, b.Opens, b.Unspaced)
+		if b.TouchesLeft != c.touches || b.Opens != c.opens || b.Unspaced() != c.beside {
+			t.Errorf("%q: touches %t, opens %t, unspaced %t", c.text, b.TouchesLeft, b.Opens, b.Unspaced())
 		}
 		if got := template.Fill([]int{id(c.fill)}).Text; got != c.want {
 			t.Errorf("%q with %q is %q, want %q", c.text, c.fill, got, c.want)

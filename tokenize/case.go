@@ -103,6 +103,36 @@ func hasCapital(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
 }
 
+// loud reports whether all letters of a word that can be capitals are.
+func loud(word string) bool {
+	return !strings.ContainsFunc(word, unicode.IsLower) && strings.ContainsFunc(word, unicode.IsUpper)
+}
+
+// inCapitals reports whether a word is loud, and more than a letter, as in I and A.
+func inCapitals(word string) bool {
+	return loud(word) && strings.IndexFunc(word, unicode.IsUpper) < strings.LastIndexFunc(word, unicode.IsUpper)
+}
+
+// Like returns a word in the way in which another is written. There are four: for GATE
+// or O'NEIL the word gets capitals, for Gate, I or McDonald a capital first letter, and
+// for gate or iPhone it stays as it is.
+func Like(word, other string) string {
+	first, _ := utf8.DecodeRuneInString(other)
+	switch {
+	case inCapitals(other):
+		return strings.ToUpper(word)
+	case unicode.IsUpper(first):
+		return capitalise(word)
+	}
+	return word
+}
+
+// Folded returns a text for comparisons that ignore how words are written.
+func Folded(text string) string { return strings.ToLower(strings.ToUpper(text)) }
+
+// Name reports whether an English word always has a capital, or several.
+func Name(word string) bool { return names()[strings.ToLower(word)] != "" }
+
 // opensSentences reports whether a text begins with the blank at byte
 // blank, ends with the end of a sentence, and has no sentence that begins
 // with a small letter.
@@ -113,9 +143,12 @@ func opensSentences(text string, blank int) bool {
 		return false
 	}
 	for i, r := range text {
+		if !unicode.IsLower(r) || !StartsSentence(text[:i]) {
+			continue
+		}
 		before := strings.TrimRightFunc(text[:i], unicode.IsSpace)
-		spoken := strings.TrimRightFunc(before, closes) // "Why?" he asked: the same sentence continues
-		if unicode.IsLower(r) && StartsSentence(text[:i]) && len(spoken) == len(before) {
+		last, _ := utf8.DecodeLastRuneInString(before)
+		if !closes(last) { // "Why?" he asked: the same sentence continues
 			return false
 		}
 	}
@@ -132,7 +165,7 @@ func heading(words []string) (shouted, titled bool) {
 	long := false
 	for i, word := range words {
 		first, _ := utf8.DecodeRuneInString(word)
-		if strings.ContainsFunc(word, unicode.IsLower) || !strings.ContainsFunc(word, unicode.IsUpper) {
+		if !loud(word) {
 			lower++
 		}
 		if !unicode.IsUpper(first) {
@@ -154,7 +187,7 @@ func shouted(left, right string) bool {
 	words := append(before[max(0, len(before)-2):], after[:min(2, len(after))]...)
 	long := false
 	for _, word := range words {
-		if strings.ContainsFunc(word, unicode.IsLower) || !strings.ContainsFunc(word, unicode.IsUpper) {
+		if !loud(word) {
 			return false
 		}
 		long = long || utf8.RuneCountInString(word) > 1

@@ -86,12 +86,10 @@ func (e *encoder) addWord(id, start, end int) {
 // addOwn adds text[from:to] of a user. In text after a backslash it looks for
 // no added tokens, as it would find the model's mask.
 func (e *encoder) addOwn(from, to int, escapes []escape) {
-	for _, x := range escapes {
-		if x.dropped >= from && x.end <= to {
-			e.addPlain(from, x.dropped)
-			e.encode(x.start, x.end, matcher{})
-			from = x.end
-		}
+	for _, x := range within(escapes, from, to) {
+		e.addPlain(from, x.dropped)
+		e.encode(x.start, x.end, matcher{})
+		from = x.end
 	}
 	e.addPlain(from, to)
 }
@@ -252,7 +250,7 @@ func (m *matcher) split(l letters, part func(letters), found func(token *addedTo
 // findAdded makes the two matchers for added tokens: t.added for a text as
 // typed, and t.normalized for its normalised form, with the tokens normalised
 // as well. It also records that no slot takes an added or special token.
-func (t *Tokenizer) findAdded(tokens []pipelineAdded) error {
+func (t *Tokenizer) findAdded(tokens []added) error {
 	t.notWords = make([]bool, len(t.vocabulary))
 	t.silent = make([]bool, len(t.vocabulary))
 	role := map[int]bool{}

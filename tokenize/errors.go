@@ -1,6 +1,7 @@
 package tokenize
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,6 +80,16 @@ type vocabularyError struct {
 // fileFault returns an error about a file of a bundle.
 func fileFault(file string, fault Fault, format string, arguments ...any) error {
 	return &vocabularyError{Fault: fault, File: file, Detail: fmt.Sprintf(format, arguments...)}
+}
+
+// nameFile replaces tokenizer.json in an error by name, the name of the file
+// that was really read.
+func nameFile(err error, name string) error {
+	var vocabularyErr *vocabularyError
+	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {
+		vocabularyErr.File = name
+	}
+	return err
 }
 
 // Error returns one line: the file, the fault and the detail.

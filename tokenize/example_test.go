@@ -8,6 +8,8 @@ import (
 	"infill/tokenize"
 )
 
+// A template keeps the text around its blanks byte for byte. A fill gets the
+// capitals that the text asks for.
 func Example() {
 	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
@@ -28,6 +30,8 @@ func Example() {
 	// [left Nobody] [[10 14] [28 34]]
 }
 
+// Encode gives the ids of Hugging Face's tokenizers, with the place of each
+// token in the text.
 func ExampleTokenizer_Encode() {
 	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
@@ -51,6 +55,8 @@ func ExampleTokenizer_Encode() {
 	// "" is [SEP], word -1
 }
 
+// Errors are for the person who wrote the text: what is wrong, where, and what
+// to write instead. Programs ask with errors.Is.
 func ExampleTokenizer_Template() {
 	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
@@ -64,6 +70,8 @@ func ExampleTokenizer_Template() {
 	// true
 }
 
+// A blank of several lengths becomes a template for each of them, because a
+// model reads a mask for each token.
 func ExampleTemplate_Expand() {
 	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
@@ -87,4 +95,67 @@ func ExampleTemplate_Expand() {
 	// 2 slots at [3 4]
 	// 3 slots at [3 4 5]
 	// it was unbelievably cold
+}
+
+// A longer text is refused: give one chapter at a time.
+func ExampleMaxText() {
+	fmt.Println(tokenize.MaxText, "bytes")
+	// Output:
+	// 1048576 bytes
+}
+
+// A word that the vocabulary lacks is several tokens, and so needs a blank of
+// as many slots.
+func ExampleTokenizer_Candidate() {
+	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
+	if err != nil {
+		panic(err)
+	}
+	ids, err := tokenizer.Candidate("unbelievably")
+	if err != nil {
+		panic(err)
+	}
+	for _, id := range ids {
+		fmt.Println(tokenizer.Token(id), tokenizer.Continues(id))
+	}
+	fmt.Println(tokenizer.Decode(ids))
+	// Output:
+	// unbelie false
+	// ##va true
+	// ##bly true
+	// unbelievably
+}
+
+// Blanks of one name hold the same, and are one group.
+func ExampleTemplate() {
+	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
+	if err != nil {
+		panic(err)
+	}
+	template, err := tokenizer.Template("[MASK=who] said that [MASK=who] saw [MASK:2].")
+	if err != nil {
+		panic(err)
+	}
+	for _, blank := range template.Blanks {
+		fmt.Printf("%s: %d slots\n", template.Text[blank.Start:blank.End], blank.Slots)
+	}
+	fmt.Println(template.Groups)
+	// Output:
+	// [MASK=who]: 1 slots
+	// [MASK=who]: 1 slots
+	// [MASK:2]: 2 slots
+	// [[0 1] [2]]
+}
+
+// An error's Offset lets an editor put its mark at the fault.
+func ExampleInputError() {
+	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
+	if err != nil {
+		panic(err)
+	}
+	_, err = tokenizer.Plain("the [MASK] left")
+	var fault *tokenize.InputError
+	fmt.Println(errors.As(err, &fault), fault.Fault, fault.Offset)
+	// Output:
+	// true blank in a whole text 4
 }

@@ -37,8 +37,9 @@ type Filled struct {
 // names and at the start of a sentence, even of a quoted one. An original
 // replaces the last rule.
 func (tpl *Template) Fill(ids []int) Filled {
-	for len(ids) < len(tpl.Slots) {
-		ids = append(slices.Clip(ids), -1)
+	missing := len(tpl.Slots) - len(ids)
+	if missing > 0 {
+		ids = slices.Concat(ids, slices.Repeat([]int{-1}, missing))
 	}
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
@@ -71,7 +72,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 		}
 		text.WriteString(literal)
 		if literal == "" && last != "" && !joins && tpl.source.tokenizer.apart(last, tokens[0]) ||
-			blank.SpaceRead && !tpl.source.tokenizer.bound(tokens[0]) {
+			blank.spaceRead && !tpl.source.tokenizer.bound(tokens[0]) {
 			text.WriteByte(' ')
 		}
 		before := text.String()
@@ -95,18 +96,16 @@ func (tpl *Template) Fill(ids []int) Filled {
 // joins reports whether a fill that begins with token continues the text before
 // the blank.
 func (tpl *Template) joins(blank Blank, token string) bool {
-	return !blank.SpaceRead && tpl.source.tokenizer.bound(token)
+	return !blank.spaceRead && tpl.source.tokenizer.bound(token)
 }
 
 // own returns the user's text between two places, without the backslashes that
 // escapes drop.
 func (tpl *Template) own(from, to int) string {
 	var own strings.Builder
-	for _, x := range tpl.escapes {
-		if x.dropped >= from && x.end <= to {
-			own.WriteString(tpl.Text[from:x.dropped])
-			from = x.start
-		}
+	for _, x := range within(tpl.escapes, from, to) {
+		own.WriteString(tpl.Text[from:x.dropped])
+		from = x.start
 	}
 	own.WriteString(tpl.Text[from:to])
 	return own.String()
@@ -188,13 +187,16 @@ func (tpl *Template) spell(i int, ids []int, f filling) string {
 		cased = cased || slices.ContainsFunc(tpl.Originals, hasCapital)
 	}
 	starts := !f.joins && StartsSentence(f.text)
-	first, _ := utf8.DecodeRuneInString(original)
+	first, size := utf8.DecodeRuneInString(original)
+	// I and A are written so among small letters and among capitals.
+	open := original == "" || unicode.IsUpper(first) && size == len(original)
 	switch {
 	case !cased:
 		return fill
-	case tpl.source.shouted, shouted(tpl.Text[f.from:blank.Start], tpl.after(i)):
+	case inCapitals(original),
+		open && (tpl.source.shouted || shouted(tpl.Text[f.from:blank.Start], tpl.after(i))):
 		return strings.ToUpper(fill)
-	case tpl.source.titled && !f.joins, original == "" && starts,
+	case tpl.source.titled && !f.joins && (open || unicode.IsUpper(first)), original == "" && starts,
 		unicode.IsUpper(first) && !f.joins && (starts || original != "I" && !StopWord(fill)):
 		return capitalise(named)
 	}
@@ -228,6 +230,34 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	return " " + tpl.source.tokenizer.join(tokens), true
 }
 
+// Sentences returns where the sentences of a text begin, in bytes, and its end. An
+// abbreviation with its stop ends none, nor does what a small letter follows; a line
+// break does.
+func Sentences(text string) []int {
+	// StartsSentence looks back over all signs that open, which would take the
+	// square of a long row of them.
+	const mostOpen = 8
+	starts := []int{0}
+	end := 0     // of the part before
+	open := 0    // signs in a row before that open
+	goes := true // whether an abbreviation is the part before
+	for _, p := range Parts(text) {
+		space := text[end:p.Start]
+		letter, _ := utf8.DecodeRuneInString(text[p.Start:])
+		inside := goes || space == "" || unicode.IsLower(letter) || open > mostOpen
+		if strings.Contains(space, "\n") && end > 0 || !inside && StartsSentence(text[:p.Start]) {
+			starts = append(starts, p.Start)
+		}
+		open++
+		if p.Word || !opens(letter) {
+			open = 0
+		}
+		end = p.End
+		goes = p.Word && text[end-1] == '.'
+	}
+	return append(starts, len(text))
+}
+
 // StartsSentence reports whether a word after the text left starts a sentence.
 func StartsSentence(left string) bool {
 	before := strings.TrimRightFunc(left, func(r rune) bool { return unicode.IsSpace(r) || opens(r) })
@@ -238,9 +268,10 @@ func StartsSentence(left string) bool {
 		return false
 	}
 	said := strings.TrimRight(before, ",:")
-	if strings.ContainsAny(left[len(before):], "\"“«„") {
-		last, _ := utf8.DecodeLastRuneInString(said)
-		return len(said) < len(before) && unicode.IsLetter(last) || StartsSentence(before+" ")
+	last, _ := utf8.DecodeLastRuneInString(said)
+	quoted := strings.ContainsAny(left[len(before):], "\"“«„")
+	if quoted && len(said) < len(before) && unicode.IsLetter(last) {
+		return true
 	}
 	before = strings.TrimRightFunc(before, closes)
 	end, size := utf8.DecodeLastRuneInString(before)

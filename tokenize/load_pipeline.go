@@ -1,8 +1,7 @@
 package tokenize
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,17 +14,23 @@ import (
 
 // pipelineFile is the content of tokenizer.json.
 type pipelineFile struct {
-	Added         []pipelineAdded `json:"added_tokens"`
-	Normalizer    *pipelineStep   `json:"normalizer"`
-	PreTokenizer  *pipelineStep   `json:"pre_tokenizer"`
-	PostProcessor *pipelineStep   `json:"post_processor"`
-	Decoder       *pipelineStep   `json:"decoder"` // read only if the model starts from characters
-	Model         pipelineModel   `json:"model"`
+	Added         []added       `json:"added_tokens"`
+	Normalizer    *pipelineStep `json:"normalizer"`
+	PreTokenizer  *pipelineStep `json:"pre_tokenizer"`
+	PostProcessor *pipelineStep `json:"post_processor"`
+	Decoder       *pipelineStep `json:"decoder"` // read only if the model starts from characters
+	Model         pipelineModel `json:"model"`
 }
 
-type pipelineAdded struct {
-	added
-	Special bool `json:"special"`
+// added is a token that is found in a text before all other steps.
+type added struct {
+	ID         *int   `json:"id"` // only in tokenizer.json
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"`
+	StripLeft  bool   `json:"lstrip"`
+	StripRight bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"`
+	Special    bool   `json:"special"`
 }
 
 type pipelineModel struct {
@@ -41,6 +46,8 @@ type pipelineModel struct {
 	ByteFallback bool            `json:"byte_fallback"`
 	FuseUnknown  bool            `json:"fuse_unk"`
 	IgnoreMerges bool            `json:"ignore_merges"`
+
+	list []string // the tokens of vocab.txt, in the order of their ids; Vocabulary is empty then
 }
 
 // named returns the type of a model. Early tokenizer.json files have no type,
@@ -143,60 +150,32 @@ func pipelineFault(fault Fault, format string, arguments ...any) error {
 	return fileFault(tokenizerFile, fault, format, arguments...)
 }
 
-// load makes a tokenizer from a file whose model is BPE or Unigram.
-func (file *pipelineFile) load(content []byte, c *configuration) (*Tokenizer, error) {
-	t, err := file.tokenizer(&c.specialTokens, c.PrefixSpace)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.New()
-	fmt.Fprintf(sum, "tokenizer.json 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding,
-		t.unknown, t.classifier, t.separator, t.mask)
-	sum.Write(content)
-	t.sum = hex.EncodeToString(sum.Sum(nil))
-	return t, nil
-}
-
-// tokenizer makes a tokenizer without its checksum. c names special
-// tokens. prefixSpace is the configuration's setting of the space
-// before a text, or nil.
-func (file *pipelineFile) tokenizer(c *specialTokens, prefixSpace *bool) (*Tokenizer, error) {
-	t := &Tokenizer{ids: map[string]int{}, cased: true}
-	if err := t.loadModel(&file.Model); err != nil {
-		return nil, err
-	}
-	if err := t.loadAdded(file.Added); err != nil {
-		return nil, err
-	}
+// loadSteps reads the steps before the model, and the decoder.
+func (t *Tokenizer) loadSteps(file *pipelineFile) error {
 	if err := t.addNormalizer(file.Normalizer); err != nil {
-		return nil, err
+		return err
 	}
-	if err := t.addSplitter(file.PreTokenizer, prefixSpace); err != nil {
-		return nil, err
+	if err := t.addSplitter(file.PreTokenizer); err != nil {
+		return err
 	}
 	if file.PreTokenizer.uses("ByteLevel") != (t.alphabet == alphabetBytes) {
-		return nil, pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs "+
-			"ByteLevel or byte_fallback, Unigram Metaspace", file.Model.Type)
+		return file.misfit()
 	}
 	if t.alphabet == alphabetCharacters {
-		if err := t.loadDecoder(file.Decoder); err != nil {
-			return nil, err
-		}
+		return t.loadDecoder(file.Decoder)
 	}
-	if err := t.loadSpecials(file, c); err != nil {
-		return nil, err
-	}
-	if err := t.findAdded(file.Added); err != nil {
-		return nil, err
-	}
-	if t.alphabet == alphabetCharacters {
-		t.maskStripsLeft = t.bare() // the space before a word is part of its token
-		for id, token := range t.vocabulary {
-			t.notWords[id] = t.notWords[id] || byteOf(token) >= 0
-		}
-	}
-	return t, nil
+	return nil
 }
+
+// misfit returns the error for a model and a pre-tokenizer that do not go
+// together.
+func (file *pipelineFile) misfit() error {
+	return pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs "+
+		"ByteLevel or byte_fallback, Unigram Metaspace; choose another model", file.Model.Type)
+}
+
+// is reports whether a step is of a kind.
+func (s *pipelineStep) is(kind string) bool { return s != nil && s.Type == kind }
 
 // uses reports whether a pre-tokenizer is of a kind, or contains a step of that kind.
 func (s *pipelineStep) uses(kind string) bool {
@@ -231,8 +210,17 @@ func (t *Tokenizer) loadDecoder(s *pipelineStep) error {
 }
 
 // loadModel reads the vocabulary and makes the model.
-func (t *Tokenizer) loadModel(m *pipelineModel) error {
+func (t *Tokenizer) loadModel(file *pipelineFile) error {
+	m := &file.Model
+	if m.Type == "WordPiece" {
+		return t.loadWordPiece(m)
+	}
 	switch {
+	// loadSteps would say so, too, but newBytePairs would miss the bytes before.
+	case m.Type == "BPE" && !m.ByteFallback && file.PreTokenizer.uses("Metaspace"):
+		return file.misfit()
+	case m.Type != "BPE" && m.Type != "Unigram":
+		return pipelineFault(errUnsupported, "model %q; infill knows WordPiece, BPE and Unigram", m.Type)
 	case m.Dropout != nil && *m.Dropout != 0:
 		return pipelineFault(errUnsupported, "model with dropout %g", *m.Dropout)
 	case m.Prefix != nil && *m.Prefix != "":
@@ -248,14 +236,14 @@ func (t *Tokenizer) loadModel(m *pipelineModel) error {
 		t.alphabet = alphabetSpaces
 		return t.loadUnigram(m)
 	}
-	if err := t.addVocabulary(m); err != nil {
-		return err
-	}
 	t.alphabet = alphabetBytes
 	newModel := newBytePairs
 	if m.ByteFallback {
 		t.alphabet = alphabetCharacters
 		newModel = newCharacterPairs
+	}
+	if err := t.addVocabulary(m); err != nil {
+		return err
 	}
 	pairs, err := newModel(t.ids, m)
 	if err != nil {
@@ -318,8 +306,12 @@ func (t *Tokenizer) addTokens(tokens []string) error {
 	return nil
 }
 
-// addVocabulary adds the tokens of m.Vocabulary, a JSON object of ids by token.
+// addVocabulary adds the tokens of m.list, or of m.Vocabulary, a JSON object of
+// ids by token.
 func (t *Tokenizer) addVocabulary(m *pipelineModel) error {
+	if m.list != nil {
+		return t.addTokens(m.list)
+	}
 	var vocabulary map[string]int
 	if m.Vocabulary != nil {
 		if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
@@ -339,8 +331,11 @@ func (t *Tokenizer) addVocabulary(m *pipelineModel) error {
 
 // addToken gives a token its id. Ids may have gaps.
 func (t *Tokenizer) addToken(token string, id int) error {
+	// transformers 5 writes a token of white space in vocab.txt as "", which no
+	// word is.
+	blank := token == "" && t.alphabet == alphabetPieces
 	switch {
-	case !validText(token):
+	case !validText(token) && !blank:
 		return pipelineFault(errMalformed, "token %d is %q, not a piece of text", id, token)
 	case id < 0 || id >= maxVocabulary:
 		return pipelineFault(errMalformed, "token %q has id %d, not between 0 and %d", token, id, maxVocabulary-1)
@@ -359,12 +354,10 @@ func (t *Tokenizer) addToken(token string, id int) error {
 }
 
 // loadAdded gives the added tokens their ids.
-func (t *Tokenizer) loadAdded(tokens []pipelineAdded) error {
+func (t *Tokenizer) loadAdded(tokens []added) error {
 	for _, token := range tokens {
 		known, ok := t.ids[token.Content]
 		switch {
-		case token.ID == nil:
-			return pipelineFault(errMalformed, "added token %q has no id", token.Content)
 		case ok && known != *token.ID:
 			return pipelineFault(errMalformed, "added token %q has id %d, and %d in model.vocab", token.Content,
 				*token.ID, known)
@@ -382,6 +375,12 @@ func (t *Tokenizer) loadAdded(tokens []pipelineAdded) error {
 var simpleNormalizers = map[string]normalizer{"NFC": normalForm(norm.NFC), "NFD": normalForm(norm.NFD),
 	"NFKC": normalForm(norm.NFKC), "NFKD": normalForm(norm.NFKD), "StripAccents": keep(notMark), "Lowercase": lowerCase}
 
+// gapPattern is the pattern of what DebertaV2Tokenizer makes a space.
+const gapPattern = `\s{2,}|[\n\r\t]`
+
+// another is what to do about a step that is not known.
+const another = ", a step that infill does not know: choose another model"
+
 // addNormalizer adds a normalizer, or all normalizers of a sequence.
 func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 	if s == nil {
@@ -398,6 +397,10 @@ func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 		return nil
 	}
 	switch s.Type {
+	case "BertNormalizer":
+		o := s.options()
+		t.cased = t.cased && o.Cased
+		return add(o.normalize)
 	case "Sequence":
 		for i := range s.Normalizers {
 			if err := t.addNormalizer(&s.Normalizers[i]); err != nil {
@@ -416,10 +419,11 @@ func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 			return add(replace(literal(*s.Pattern.String), s.Content))
 		case s.Pattern.Regex != nil && *s.Pattern.Regex == " {2,}":
 			return add(replace(blanks, s.Content))
-		case s.Pattern.Regex != nil && *s.Pattern.Regex == `\s{2,}|[\n\r\t]`: // of DeBERTa-v2 since transformers 5
+		case s.Pattern.Regex != nil && *s.Pattern.Regex == gapPattern:
 			return add(replace(gaps, s.Content))
 		case s.Pattern.Regex != nil:
-			return pipelineFault(errUnsupported, "normalizer Replace with the pattern %.40q", *s.Pattern.Regex)
+			return pipelineFault(errUnsupported, "normalizer Replace with the pattern %.40q%s", *s.Pattern.Regex,
+				another)
 		}
 		return pipelineFault(errMalformed, "normalizer Replace without a pattern")
 	case "Precompiled":
@@ -432,12 +436,11 @@ func (t *Tokenizer) addNormalizer(s *pipelineStep) error {
 		}
 		return add(m.normalize)
 	}
-	return pipelineFault(errUnsupported, "normalizer %q", s.Type)
+	return pipelineFault(errUnsupported, "normalizer %q%s", s.Type, another)
 }
 
-// addSplitter adds a pre-tokenizer, or all those of a sequence. configured is
-// the setting add_prefix_space, or nil.
-func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
+// addSplitter adds a pre-tokenizer, or all those of a sequence.
+func (t *Tokenizer) addSplitter(s *pipelineStep) error {
 	if s == nil && t.alphabet == alphabetCharacters {
 		return nil
 	}
@@ -457,7 +460,7 @@ func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 		return add(splitAt(literal(*s.Pattern.String), mergedWithPrevious))
 	case "Sequence":
 		for i := range s.PreTokenizers {
-			if err := t.addSplitter(&s.PreTokenizers[i], configured); err != nil {
+			if err := t.addSplitter(&s.PreTokenizers[i]); err != nil {
 				return err
 			}
 		}
@@ -466,11 +469,10 @@ func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 		if !isTrue(s.Regex) {
 			return pipelineFault(errUnsupported, "pre_tokenizer ByteLevel with use_regex false")
 		}
-		if configured != nil && *configured != isTrue(s.PrefixSpace) {
-			return pipelineFault(errUnsupported, "add_prefix_space %t, %t in %s", isTrue(s.PrefixSpace), *configured,
-				configurationFile)
-		}
 		return add(splitGPT2(isTrue(s.PrefixSpace)))
+	case "BertPreTokenizer":
+		t.splitters = append(t.splitters, splitAt(one(unicode.IsSpace), removed))
+		return add(splitAt(one(punctuation), isolated))
 	case "WhitespaceSplit":
 		return add(splitAt(one(unicode.IsSpace), removed))
 	case "Punctuation":
@@ -482,60 +484,64 @@ func (t *Tokenizer) addSplitter(s *pipelineStep, configured *bool) error {
 		if s.Replacement != "" && s.Replacement != string(metaspace) {
 			return pipelineFault(errUnsupported, "pre_tokenizer Metaspace with the replacement %q", s.Replacement)
 		}
-		prepend := s.PrependScheme
-		switch {
-		case prepend == "" && isTrue(s.PrefixSpace): // older files have no prepend_scheme
-			prepend = prependAlways
-		case prepend == "":
-			prepend = prependNever
-		case prepend != prependAlways && prepend != prependFirst && prepend != prependNever:
+		prepend := s.scheme()
+		if prepend != prependAlways && prepend != prependFirst && prepend != prependNever {
 			return pipelineFault(errUnsupported, "pre_tokenizer Metaspace with the prepend_scheme %q", prepend)
 		}
 		t.prepends = t.prepends || prepend != prependNever
 		return add(splitMetaspace(prepend, isTrue(s.Split)))
 	}
-	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
+	return pipelineFault(errUnsupported, "pre_tokenizer %q%s", s.Type, another)
+}
+
+// scheme returns the prepend_scheme of a Metaspace step, which older files do
+// not have.
+func (s *pipelineStep) scheme() string {
+	switch {
+	case s.PrependScheme != "":
+		return s.PrependScheme
+	case isTrue(s.PrefixSpace):
+		return prependAlways
+	}
+	return prependNever
 }
 
 // loadSpecials finds the ids of the five special tokens. The post-processor
-// names two of them. The others have the name that the configuration gives
-// them, or a usual name.
-func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
-	classifier, separator, err := surroundings(file.PostProcessor)
+// names two of them. The others have the names in names or, if the class is not
+// known, perhaps a usual name.
+func (t *Tokenizer) loadSpecials(file *pipelineFile, names [7]string, c *class) error {
+	first, last, err := surroundings(file.PostProcessor)
 	if err != nil {
 		return err
 	}
 	for _, special := range []struct {
-		role  string
-		names []string
-		id    *int
+		role         string
+		name         string
+		usual, other string
+		id           *int
 	}{
-		{"first", []string{classifier}, &t.classifier},
-		{"last", []string{separator}, &t.separator},
-		{"mask", []string{c.Mask.name, "<mask>", maskToken}, &t.mask},
-		{"padding", []string{c.Padding.name, "<pad>", bertTokens[0]}, &t.padding},
-		{"unknown", []string{c.Unknown.name, "<unk>", unknownToken}, &t.unknown},
+		{"first", first, "", "", &t.classifier},
+		{"last", last, "", "", &t.separator},
+		{"mask", names[roleMask], "<mask>", maskToken, &t.mask},
+		{"padding", names[rolePadding], "<pad>", "[PAD]", &t.padding},
+		{"unknown", cmp.Or(file.Model.UnknownToken, names[roleUnknown]), "<unk>", unknownToken, &t.unknown},
 	} {
 		if special.role == "unknown" && file.Model.Unknown != nil {
 			continue // the model names its unknown token
 		}
-		found := false
-		for _, name := range special.names {
-			*special.id, found = t.ids[name]
-			if found && name != "" {
-				break
-			}
+		candidates := []string{special.name}
+		if c == nil || special.role == "padding" { // no text has it
+			candidates = append(candidates, special.usual, special.other)
 		}
-		if !found {
+		candidates = slices.DeleteFunc(candidates, func(s string) bool { return s == "" })
+		at := slices.IndexFunc(candidates, func(name string) bool { _, ok := t.ids[name]; return ok })
+		if at < 0 {
 			return pipelineFault(errMissingToken, "no %s token (%s); is this the tokenizer of a masked language model?",
-				special.role, strings.Join(slices.DeleteFunc(special.names, func(s string) bool { return s == "" }),
-					", "))
+				special.role, strings.Join(candidates, ", "))
 		}
+		*special.id = t.ids[candidates[at]]
 	}
-	added := func(id int) bool {
-		return slices.ContainsFunc(file.Added, func(a pipelineAdded) bool { return *a.ID == id })
-	}
-	if !added(t.mask) {
+	if !slices.ContainsFunc(file.Added, func(a added) bool { return *a.ID == t.mask }) {
 		return pipelineFault(errMissingToken, "the mask token %q is not among added_tokens", t.vocabulary[t.mask])
 	}
 	return nil
@@ -544,7 +550,8 @@ func (t *Tokenizer) loadSpecials(file *pipelineFile, c *specialTokens) error {
 // surroundings returns the names of the tokens before and after a text.
 func surroundings(s *pipelineStep) (first, last string, err error) {
 	if s == nil {
-		return "", "", pipelineFault(errUnsupported, "no post_processor: nothing says which tokens stand around a text")
+		return "", "", pipelineFault(errUnsupported, "no post_processor: nothing says which tokens stand around a "+
+			"text; choose another model")
 	}
 	switch s.Type {
 	case "Sequence":
@@ -568,7 +575,7 @@ func surroundings(s *pipelineStep) (first, last string, err error) {
 		}
 	}
 	return "", "", pipelineFault(errUnsupported,
-		"post_processor %q that does not put one token before and one after a text", s.Type)
+		"post_processor %q that does not put one token before and one after a text; choose another model", s.Type)
 }
 
 // validText returns false for invalid UTF-8: its U+FFFD would match damaged text.

@@ -29,7 +29,7 @@ func beside(name, content string) fstest.MapFS {
 	return folder
 }
 
-// The ids are those of the Python package tokenizers 0.23.3, from the same files.
+// The ids are those of transformers 5.24, from the same files.
 func TestLoadAdded(t *testing.T) {
 	const text = "a NÉW then newt Raw raw,<user>the日Newb"
 	for _, test := range []struct {
@@ -42,7 +42,7 @@ func TestLoadAdded(t *testing.T) {
 		{"uncased-accents", "",
 			[]int{4, 49, 298, 211, 142, 253, 148, 299, 66, 129, 151, 18, 300, 211, 124, 253, 130, 5}},
 		{"uncased-accents", "BertTokenizer",
-			[]int{4, 49, 298, 211, 142, 253, 148, 299, 66, 129, 151, 18, 300, 211, 124, 253, 130, 5}},
+			[]int{4, 49, 298, 211, 142, 298, 68, 299, 66, 129, 151, 18, 300, 211, 124, 298, 50, 5}},
 	} {
 		content := check.Must(os.ReadFile("testdata/reference/" + test.file + ".tokenizer.json"))(t)
 		more := `"added_tokens": [{"id": 298, "content": "Néw", "normalized": true}, {"id": 299, "content": "Raw"},
@@ -146,22 +146,19 @@ func TestLoadErrors(t *testing.T) {
 			"RobertaTokenizer"},
 		{"white space only", bundle(smallVocabulary, `{"do_basic_tokenize": false}`), tokenize.ErrUnsupported,
 			"do_basic_tokenize"},
-		{"other mask", bundle(smallVocabulary, `{"mask_token": "<mask>"}`), tokenize.ErrUnsupported, "<mask>"},
+		{"other mask", bundle(smallVocabulary, `{"mask_token": "<mask>"}`), tokenize.ErrMissingToken,
+			"no mask token (<mask>)"},
 		{"other mask, object", bundle(smallVocabulary, `{"mask_token": {"content": "<mask>"}}`),
-			tokenize.ErrUnsupported, "<mask>"},
+			tokenize.ErrMissingToken, "no mask token (<mask>)"},
 		{"never split", bundle(smallVocabulary, `{"never_split": ["and/or"]}`), tokenize.ErrUnsupported, "and/or"},
-		{"added token", bundle(smallVocabulary, `{"added_tokens_decoder": {"13": {"content": "[USER]"}}}`),
-			tokenize.ErrUnsupported, "[USER]"},
-		{"added in a file", beside("added_tokens.json", `{"[USER]": 13}`), tokenize.ErrUnsupported, "[USER]"},
-		{"added in the map", beside("special_tokens_map.json", `{"additional_special_tokens": ["the"]}`),
-			tokenize.ErrUnsupported, `special_tokens_map.json: unsupported tokenizer: added token "the"`},
-		{"additional token", bundle(smallVocabulary, `{"additional_special_tokens": [{"content": "the"}]}`),
-			tokenize.ErrUnsupported, "the"},
-		{"extra token", bundle(smallVocabulary, `{"extra_special_tokens": {"user": "the"}}`), tokenize.ErrUnsupported,
-			"the"},
-		{"stripping mask",
-			bundle(smallVocabulary, `{"added_tokens_decoder": {"4": {"content": "[MASK]", "lstrip": true}}}`),
-			tokenize.ErrUnsupported, "lstrip"},
+		{"token of a single word", bundle(smallVocabulary,
+			`{"added_tokens_decoder": {"13": {"content": "[USER]", "single_word": true}}}`), tokenize.ErrUnsupported,
+			"[USER]"},
+		{"class written in Python", beside("config.json", `{"tokenizer_class": "PhobertTokenizer"}`),
+			tokenize.ErrUnsupported, `config.json: unsupported tokenizer: tokenizer_class "PhobertTokenizer", of ` +
+				"which transformers makes no tokenizer.json: choose another model"},
+		{"no mask token that the vocabulary has", bundle(strings.ReplaceAll(smallVocabulary, "[MASK]", "[mask]"), "{}"),
+			tokenize.ErrMissingToken, "no mask token ([MASK])"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -221,12 +218,15 @@ func TestLoadTokenizerErrors(t *testing.T) {
 		{"model", func(f object) { part(f, "model")["type"] = "WordLevel" }, tokenize.ErrUnsupported,
 			`model "WordLevel"`},
 		{"no model", func(f object) { delete(f, "model") }, tokenize.ErrUnsupported, `model ""`},
-		{"normalizer", func(f object) { f["normalizer"] = nil }, tokenize.ErrUnsupported, "BertNormalizer"},
+		{"normalizer", func(f object) { part(f, "normalizer")["type"] = "Prepend" }, tokenize.ErrUnsupported,
+			`normalizer "Prepend", a step that infill does not know: choose another model`},
 		{"pre-tokenizer", func(f object) { part(f, "pre_tokenizer")["type"] = "Whitespace" }, tokenize.ErrUnsupported,
-			"BertPreTokenizer"},
-		{"post-processor", func(f object) { part(f, "post_processor")["type"] = "RobertaProcessing" },
-			tokenize.ErrUnsupported, "RobertaProcessing"},
-		{"unknown token", func(f object) { part(f, "model")["unk_token"] = "<unk>" }, tokenize.ErrUnsupported, "<unk>"},
+			`pre_tokenizer "Whitespace", a step that infill does not know: choose another model`},
+		{"no pre-tokenizer", func(f object) { f["pre_tokenizer"] = nil }, tokenize.ErrUnsupported, "no pre_tokenizer"},
+		{"post-processor", func(f object) { part(f, "post_processor")["type"] = "ByteLevel" },
+			tokenize.ErrUnsupported, "that does not put one token before and one after a text; choose another model"},
+		{"unknown token", func(f object) { part(f, "model")["unk_token"] = "<unk>" }, tokenize.ErrMissingToken,
+			"no unknown token (<unk>)"},
 		{"prefix", func(f object) { part(f, "model")["continuing_subword_prefix"] = "@@" }, tokenize.ErrUnsupported,
 			"@@"},
 		{"longest word", func(f object) { part(f, "model")["max_input_chars_per_word"] = -1 }, tokenize.ErrUnsupported,
@@ -237,23 +237,18 @@ func TestLoadTokenizerErrors(t *testing.T) {
 		{"negative id", func(f object) { part(part(f, "model"), "vocab")["the"] = -1 }, tokenize.ErrMalformed, "-1"},
 		{"id twice", func(f object) { part(part(f, "model"), "vocab")["the"] = 3 }, tokenize.ErrMalformed,
 			`"[UNK]" and "the" have the same id 3`},
-		{"empty token", func(f object) {
-			vocabulary := part(part(f, "model"), "vocab")
-			vocabulary[""] = vocabulary["the"]
-			delete(vocabulary, "the")
-		}, tokenize.ErrMalformed, `""`},
 		{"added token of another's id", func(f object) { f["added_tokens"].([]any)[0].(object)["content"] = "[USER]" },
 			tokenize.ErrMalformed, "[USER]"},
 		{"added whole word", func(f object) {
 			f["added_tokens"] = append(f["added_tokens"].([]any),
-				object{"id": 298, "content": "x", "single_word": true})
+				object{"id": 298, "content": "xyz", "single_word": true})
 		}, tokenize.ErrUnsupported, "single_word"},
+		{"added token without an id", func(f object) { delete(f["added_tokens"].([]any)[4].(object), "id") },
+			tokenize.ErrMalformed, "[MASK]"},
 		{"added token of which nothing is left", func(f object) {
 			f["added_tokens"] = append(f["added_tokens"].([]any),
 				object{"id": 298, "content": "\u0001", "normalized": true})
 		}, tokenize.ErrUnsupported, "leaves nothing"},
-		{"normalized mask", func(f object) { f["added_tokens"].([]any)[4].(object)["normalized"] = true },
-			tokenize.ErrUnsupported, "[MASK]"},
 		{"other id", func(f object) { f["added_tokens"].([]any)[4].(object)["id"] = 1 }, tokenize.ErrMalformed,
 			"[MASK]"},
 		{"wrong type", func(f object) { part(f, "model")["vocab"] = "none" }, tokenize.ErrMalformed, "tokenizer.json"},
@@ -263,6 +258,46 @@ func TestLoadTokenizerErrors(t *testing.T) {
 			_, err = tokenize.Load(spoilt(t, content, test.spoil))
 			checkVocabularyError(t, err, test.fault, test.says)
 		})
+	}
+}
+
+// TestLoadWordPieceSteps: WordPiece goes with other steps than BERT's, and has a
+// token of white space, which transformers 5 writes as "". The ids are those of
+// the Python package tokenizers 0.23.3.
+func TestLoadWordPieceSteps(t *testing.T) {
+	content := check.Must(os.ReadFile("testdata/reference/cased.tokenizer.json"))(t)
+	type object = map[string]any
+	for name, c := range map[string]struct {
+		change func(file object)
+		want   []int
+	}{
+		"no normalizer": {func(f object) { f["normalizer"] = nil },
+			[]int{4, 212, 77, 155, 160, 192, 18, 49, 124, 205, 211, 6, 7, 5}},
+		"RoBERTa's ends": {func(f object) { f["post_processor"].(object)["type"] = "RobertaProcessing" },
+			[]int{4, 212, 77, 155, 160, 192, 18, 49, 124, 125, 211, 6, 7, 5}},
+		"a normalized mask": {func(f object) { f["added_tokens"].([]any)[4].(object)["normalized"] = true },
+			[]int{4, 212, 77, 155, 160, 192, 18, 49, 124, 125, 211, 6, 7, 5}},
+		"a token of white space": {func(f object) {
+			vocabulary := f["model"].(object)["vocab"].(object)
+			vocabulary[""] = vocabulary["the"]
+			delete(vocabulary, "the")
+		}, []int{4, 212, 77, 155, 160, 192, 18, 49, 124, 125, 68, 136, 133, 6, 7, 5}},
+	} {
+		tokenizer := check.Must(tokenize.Load(spoilt(t, content, c.change)))(t)
+		got := check.Must(tokenizer.Encode("The\tCAFÉ, a 日本 the [MASK]!"))(t)
+		if !slices.Equal(got.IDs, c.want) {
+			t.Errorf("%s: %v, want %v", name, got.IDs, c.want)
+		}
+		if slices.Contains(tokenizer.Fillable(), 211) && name == "a token of white space" {
+			t.Error("a slot takes white space")
+		}
+	}
+	// White space behind a token of vocab.txt is no part of it; a token of white
+	// space stays.
+	tokenizer := check.Must(tokenize.Load(bundle(smallVocabulary+"cat \t\n\u2028\ndog\n", "{}")))(t)
+	got := check.Must(tokenizer.Encode("cat\u2028dog"))(t)
+	if want := []int{2, 13, 15, 3}; !slices.Equal(got.IDs, want) {
+		t.Errorf("%v, want %v", got.IDs, want)
 	}
 }
 

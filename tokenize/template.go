@@ -63,12 +63,12 @@ type Blank struct {
 	// may begin a word in the blank, as after a bracket. It is always
 	// false for WordPiece.
 	Opens bool
-	// SpaceRead reports whether the white space before the blank is a token
+	// spaceRead reports whether the white space before the blank is a token
 	// that the model reads.
-	SpaceRead bool
-	// Unspaced reports whether the nearest letter is of a script that writes no
+	spaceRead bool
+	// unspaced reports whether the nearest letter is of a script that writes no
 	// spaces between words.
-	Unspaced bool
+	unspaced bool
 }
 
 // Template reads a text with blanks. The text must be valid UTF-8, with at
@@ -184,7 +184,7 @@ type draft struct {
 
 // draft checks a template, finds its blanks, and tokenises the text around them.
 func (t *Tokenizer) draft(text, further string) (*draft, error) {
-	if err := checkText(text); err != nil {
+	if err := CheckText(text); err != nil {
 		return nil, err
 	}
 	spelling := spelled(t.vocabulary[t.mask], further)
@@ -197,7 +197,11 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 		return nil, err
 	}
 	if len(blanks) == 0 {
-		return nil, noBlank(text, "[MASK] or ___", func(part string) bool { return len(BlankSpans(part, further)) > 0 })
+		meant, at := MeantBlank(text)
+		if len(BlankSpans(meant, further)) > 0 { // a backslash makes it text
+			meant = ""
+		}
+		return nil, noBlank(meant, at, "[MASK] or ___")
 	}
 	groups, err := grouped(text, blanks)
 	if err != nil {
@@ -273,9 +277,9 @@ func ownText(text string, blanks []notation, escapes []escape) string {
 	return string(own)
 }
 
-// checkText returns an error for a text that is too long, empty or not UTF-8,
+// CheckText returns an error for a text that is too long, empty or not UTF-8,
 // or that has control characters.
-func checkText(text string) error {
+func CheckText(text string) error {
 	if len(text) > MaxText {
 		return inputFault(ErrTooLong, -1, "%d bytes, at most %d are taken; give one chapter at a time",
 			len(text), MaxText)
@@ -321,8 +325,8 @@ func (d *draft) template(lengths []int) *Template {
 		template.Blanks[i] = Blank{
 			Start: blank.start, End: blank.end, Name: blank.name, Pattern: blank.pattern,
 			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
-			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after), Unspaced: beside,
-			Opens: spaced || d.tokenizer.opens(d.text[:blank.start], before, beside), SpaceRead: spaced,
+			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after), unspaced: beside,
+			Opens: spaced || d.tokenizer.opens(d.text[:blank.start], before, beside), spaceRead: spaced,
 		}
 		for range lengths[i] {
 			template.Slots = append(template.Slots, len(template.IDs))
@@ -388,7 +392,7 @@ func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 // except that it needs only one token and may have no blank. If the text breaks
 // a rule, the error is an [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
-	if err := checkText(text); err != nil {
+	if err := CheckText(text); err != nil {
 		return nil, err
 	}
 	// Lines of underscores are text here.
@@ -426,7 +430,7 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 		return []int{id}, nil
 	}
 	if t.bare() {
-		if err := checkText(text); err != nil {
+		if err := CheckText(text); err != nil {
 			return nil, err
 		}
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)
@@ -443,8 +447,8 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	at := slices.Index(ids, t.unknown)
 	if at >= 0 {
 		offset := encoding.Offsets[at+1]
-		return nil, inputFault(errUnknownWord, offset[0], "the model has no token for %s; name another word",
-			excerpt(text[offset[0]:offset[1]]))
+		return nil, inputFault(errUnknownWord, offset[0], "the model has no token for %q; name another word",
+			text[offset[0]:offset[1]])
 	}
 	return ids, nil
 }
@@ -579,7 +583,7 @@ func Window(offsets [][2]int, slots []int, room int) (from, to int, ok bool) {
 }
 
 // Apart returns the error of a template whose blanks are further apart than room
-// tokens. It lists the groups of blanks that fit together.
+// tokens. It lists the first groups of blanks that fit together.
 func (tpl *Template) Apart(room int) error {
 	var groups []string
 	start := 0
@@ -593,6 +597,10 @@ func (tpl *Template) Apart(room int) error {
 		}
 		groups = append(groups, group)
 		start = i + 1
+	}
+	const most = 8
+	if len(groups) > most {
+		groups = append(groups[:most], fmt.Sprintf("%d more groups", len(groups)-most))
 	}
 	return inputFault(ErrTooLong, -1, "the model sees %d tokens at once, and the blanks are further apart; "+
 		"these fit together: %s; give each group its part of the text", room, strings.Join(groups, ", then "))

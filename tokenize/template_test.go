@@ -116,7 +116,7 @@ func TestTemplate(t *testing.T) {
 			if diff := cmp.Diff(test.slots, template.Slots); diff != "" {
 				t.Errorf("slots (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.blanks, template.Blanks); diff != "" {
+			if diff := cmp.Diff(test.blanks, template.Blanks, cmp.AllowUnexported(tokenize.Blank{})); diff != "" {
 				t.Errorf("blanks (-want +got):\n%s", diff)
 			}
 			var named [][]int
@@ -414,12 +414,16 @@ func TestFillable(t *testing.T) {
 // read as a blank.
 func TestBlankSpans(t *testing.T) {
 	for text, want := range map[string][]string{
-		`they [MASK~st..d] up`:                {"[MASK~st..d]"},
-		`a [MASK~[^\]a b]+] [MASK:1-3=who] .`: {`[MASK~[^\]a b]+]`, "[MASK:1-3=who]"},
-		`\[MASK] and [MASK] [MASKED] [mask]`:  {"[MASK]"},
-		`wrong [MASK:x] is one`:               {"[MASK:x]"},
-		`[MASK] and [MASK:`:                   {"[MASK]"},
-		`[MASK`:                               nil,
+		`they [MASK~st..d] up`:                           {"[MASK~st..d]"},
+		`a [MASK~[[:alpha:]]ave] .`:                      {"[MASK~[[:alpha:]]ave]"},
+		`a [MASK~[^[:space:]]] [MASK~[a-z[:^digit:]]] .`: {"[MASK~[^[:space:]]]", "[MASK~[a-z[:^digit:]]]"},
+		`a [MASK~[[:alpha:]] .`:                          nil,
+		`a [MASK~[[:]] .`:                                {"[MASK~[[:]]"},
+		`a [MASK~[^\]a b]+] [MASK:1-3=who] .`:            {`[MASK~[^\]a b]+]`, "[MASK:1-3=who]"},
+		`\[MASK] and [MASK] [MASKED] [mask]`:             {"[MASK]"},
+		`wrong [MASK:x] is one`:                          {"[MASK:x]"},
+		`[MASK] and [MASK:`:                              {"[MASK]"},
+		`[MASK`:                                          nil,
 	} {
 		var got []string
 		for _, span := range tokenize.BlankSpans(text, "") {

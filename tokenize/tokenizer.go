@@ -21,6 +21,7 @@ type Tokenizer struct {
 	vocabulary []string // token of each id
 	ids        map[string]int
 	sum        string
+	warning    string // see Warning
 
 	padding, unknown, classifier, separator, mask int
 
@@ -88,10 +89,10 @@ func (t *Tokenizer) Continues(id int) bool {
 	return joins && (t.alphabet == alphabetPieces || wordRune(first))
 }
 
-// Unspaced reports whether a token begins with a letter of a script that writes
+// unspaced reports whether a token begins with a letter of a script that writes
 // no spaces between words. A WordPiece token must be no "##" piece, and another
 // token must have no space of its own.
-func (t *Tokenizer) Unspaced(id int) bool {
+func (t *Tokenizer) unspaced(id int) bool {
 	text, joins := t.read(t.Token(id))
 	first, _ := utf8.DecodeRuneInString(text)
 	return unspaced(first) && joins != (t.alphabet == alphabetPieces)
@@ -100,7 +101,7 @@ func (t *Tokenizer) Unspaced(id int) bool {
 // opensWord reports whether a token that follows another token begins a word.
 func (t *Tokenizer) opensWord(id int) bool {
 	_, joins := t.read(t.Token(id))
-	return !joins || t.Unspaced(id)
+	return !joins || t.unspaced(id)
 }
 
 // Word reports whether a token is a word or a piece of a word: only letters,

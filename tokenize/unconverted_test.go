@@ -1,6 +1,7 @@
 package tokenize_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -143,23 +144,17 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 		{"special tokens", set("special_tokens_map.json", `[]`), tokenize.ErrMalformed,
 			"special_tokens_map.json"},
 		{"added tokens", set("added_tokens.json", `{"a": "b"}`), tokenize.ErrMalformed, "added_tokens.json"},
-		{"added token", set("added_tokens.json", `{"<url>": 481}`), tokenize.ErrUnsupported,
-			`special or added token "<url>", which RoBERTa has not; save it with transformers`},
-		{"listed token",
-			set("tokenizer_config.json", `{"added_tokens_decoder": {"481": {"content": "<url>"}}}`),
-			tokenize.ErrUnsupported, `token "<url>"`},
-		{"additional token", set("special_tokens_map.json", `{"additional_special_tokens": ["<url>"]}`),
-			tokenize.ErrUnsupported, `token "<url>"`},
-		{"another mask", set("tokenizer_config.json", `{"mask_token": "[MASK]"}`), tokenize.ErrUnsupported,
-			`token "[MASK]"`},
+		{"another mask", set("tokenizer_config.json", `{"mask_token": "[MASK]"}`), tokenize.ErrMissingToken,
+			"vocab.json: missing special token: no mask token ([MASK])"},
 		{"token of a single word",
 			set("special_tokens_map.json", `{"mask_token": {"content": "<mask>", "lstrip": true, "single_word": true}}`),
-			tokenize.ErrUnsupported, "<mask> with other flags than RoBERTa's"},
+			tokenize.ErrUnsupported, `added token "<mask>" with single_word or rstrip`},
 		{"special tokens as text", set("tokenizer_config.json", `{"split_special_tokens": true}`),
 			tokenize.ErrUnsupported, "split_special_tokens"},
 		{"vocabulary", set("vocab.json", `["a"]`), tokenize.ErrMalformed, "vocab.json"},
-		{"tokens missing", set("vocab.json", `{"a": 0}`), tokenize.ErrMissingToken,
-			"vocab.json: missing special token: </s> is not in the vocabulary"},
+		{"tokens missing", func(f fstest.MapFS) {
+			f["vocab.json"].Data = bytes.Replace(f["vocab.json"].Data, []byte(`"</s>"`), []byte(`"</S>"`), 1)
+		}, tokenize.ErrMissingToken, "vocab.json: missing special token: no last token (</s>)"},
 		{"bytes missing", set("vocab.json",
 			`{"<s>": 0, "</s>": 1, "<pad>": 2, "<unk>": 3, "<mask>": 4}`), tokenize.ErrMalformed,
 			"vocab.json: malformed tokenizer file: the vocabulary has no token for the byte 0x00"},

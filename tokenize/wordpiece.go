@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -19,114 +17,88 @@ import (
 
 const unknownToken = "[UNK]"
 
-// bertTokens are the special tokens of a BERT vocabulary, in the
-// order of roles. Text that equals one of them, in exactly these
-// capitals, is that token.
+// bertTokens are the usual special tokens of WordPiece, in the order of roles.
 var bertTokens = []string{"[PAD]", unknownToken, "[CLS]", "[SEP]", maskToken}
 
-// options are the settings of BERT's normaliser and WordPiece model. The zero
-// value suits bert-base-uncased.
+// options are the settings of BERT's normalizer.
 type options struct {
-	Cased        bool  // keep capitals (do_lower_case false)
-	StripAccents *bool // whether "é" becomes "e" (strip_accents); nil: if the model is uncased
-	KeepControls bool  // keep control and format characters in words (clean_text false)
-	JoinChinese  bool  // do not make each Chinese character a word of its own (tokenize_chinese_chars false)
-	LongestWord  int   // a word with more characters becomes [UNK]; 0 means the usual 100
+	Cased        bool // keep capitals
+	KeepAccents  bool // whether "é" stays
+	KeepControls bool // keep control and format characters in words
+	JoinChinese  bool // do not make each Chinese character a word of its own
 }
 
-// stripAccents returns StripAccents, or its default if it is nil.
-func (o options) stripAccents() bool {
-	if o.StripAccents != nil {
-		return *o.StripAccents
+// options returns the settings of a BertNormalizer.
+func (s *pipelineStep) options() options {
+	strips := isTrue(s.LowerCase)
+	if s.StripAccents != nil {
+		strips = *s.StripAccents
 	}
-	return !o.Cased
+	return options{Cased: !isTrue(s.LowerCase), KeepAccents: !strips, KeepControls: !isTrue(s.CleanText),
+		JoinChinese: !isTrue(s.HandleChinese)}
 }
 
-// longestWord returns LongestWord, or its default if it is 0.
-func (o options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
+// longest returns the number of characters above which a word becomes [UNK].
+func (m *pipelineModel) longest() int { return cmp.Or(m.LongestWord, 100) }
 
-// newFromList makes a tokenizer from a vocabulary, whose tokens are in the order
-// of their ids. The vocabulary must have [PAD], [UNK], [CLS], [SEP] and [MASK].
-// No token may be empty or occur twice. Errors name file.
-func newFromList(vocabulary []string, o options, file string) (*Tokenizer, error) {
-	t, err := newWordPiece(o, len(vocabulary), nil, func(t *Tokenizer) error { return t.addTokens(vocabulary) })
-	return t, nameFile(err, file)
-}
-
-// newWordPiece makes a tokenizer with the rules of BERT. fill adds the
-// vocabulary, of about size tokens. addedTokens are further tokens. Errors are
-// about tokenizer.json.
-func newWordPiece(o options, size int, addedTokens []pipelineAdded, fill func(*Tokenizer) error) (*Tokenizer, error) {
-	if o.LongestWord < 0 {
-		return nil, pipelineFault(errUnsupported, "longest word of %d characters", o.LongestWord)
+// loadWordPiece reads the vocabulary of a WordPiece model, and makes the model.
+func (t *Tokenizer) loadWordPiece(m *pipelineModel) error {
+	switch {
+	case m.LongestWord < 0:
+		return pipelineFault(errUnsupported, "longest word of %d characters", m.LongestWord)
+	case m.Prefix != nil && *m.Prefix != continuation:
+		return pipelineFault(errUnsupported, "continuing_subword_prefix %q; %s is needed", *m.Prefix, continuation)
 	}
-	t := &Tokenizer{ids: make(map[string]int, size)}
+	longest := m.longest()
 	// The model gets the map while the map is still empty, so that it does not
 	// build a reversed second map.
 	words := model.Vocab(t.ids)
-	t.model = greedy{words, o.longestWord(), wordpiece.NewWordPieceBuilder().
+	t.model = greedy{words, longest, wordpiece.NewWordPieceBuilder().
 		Vocab(&words).
-		UnkToken(unknownToken).
+		UnkToken(m.UnknownToken).
 		ContinuingSubwordPrefix(continuation).
-		MaxInputCharsPerWord(o.longestWord()).
+		MaxInputCharsPerWord(longest).
 		Build()}
-	if err := fill(t); err != nil {
-		return nil, err
+	if err := t.addVocabulary(m); err != nil {
+		return err
 	}
-	t.cased = o.Cased
-	t.normalizers = []normalizer{o.normalize}
-	t.splitters = []splitter{splitAt(one(unicode.IsSpace), removed), splitAt(one(punctuation), isolated)}
-	var specials, further []pipelineAdded
-	for i, token := range bertTokens {
-		id, ok := t.ids[token]
-		if !ok {
-			return nil, pipelineFault(errMissingToken, "%s is not in the vocabulary; is this a BERT vocabulary?", token)
-		}
-		*t.roles()[i] = id
-		specials = append(specials, pipelineAdded{added: added{ID: &id, Content: token}, Special: true})
-	}
-	for _, token := range addedTokens {
-		switch {
-		case slices.Contains(bertTokens, token.Content):
-			if err := token.check(tokenizerFile); err != nil {
-				return nil, err
-			}
-		case token.SingleWord || token.StripLeft || token.StripRight || token.Special && token.Normalized:
-			return nil, pipelineFault(errUnsupported,
-				"added token %.40q with single_word, lstrip or rstrip, or with special and normalized", token.Content)
-		default:
-			further = append(further, token)
-		}
-	}
-	if len(further) > 0 {
-		t.ids = maps.Clone(t.ids) // the model keeps the words without the added tokens
-	}
-	if err := t.loadAdded(addedTokens); err != nil {
-		return nil, err
-	}
+	_, blanks := t.ids[""] // several tokens of white space have one id, and leave gaps
 	gap := slices.Index(t.vocabulary, "")
-	if gap >= 0 {
-		return nil, pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
+	if gap >= 0 && !blanks {
+		return pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
 	}
-	t.sum = o.digest(t.vocabulary, further)
-	if err := t.findAdded(append(specials, further...)); err != nil {
-		return nil, err
+	_, ok := t.ids[m.UnknownToken]
+	if !ok {
+		return pipelineFault(errMissingToken, "no unknown token (%s) in the vocabulary: name another in %s, or "+
+			"choose another model", m.UnknownToken, configurationFile)
 	}
-	return t, nil
+	return nil
 }
 
-// digest hashes the vocabulary and the options in effect. Each token has its
-// length, so that no two inputs collide.
-func (o options) digest(vocabulary []string, further []pipelineAdded) string {
+// digestWordPiece hashes the vocabulary, the options, and the added tokens other
+// than BERT's own. Each token has its length, so that no two inputs collide.
+func (t *Tokenizer) digestWordPiece(o options, tokens []added) string {
 	content := fmt.Appendf(nil,
 		"wordpiece 1 cased %t strip accents %t keep controls %t join chinese %t longest word %d\n",
-		o.Cased, o.stripAccents(), o.KeepControls, o.JoinChinese, o.longestWord())
-	for _, token := range vocabulary {
+		o.Cased, !o.KeepAccents, o.KeepControls, o.JoinChinese, t.model.(greedy).longest)
+	for _, token := range t.vocabulary {
 		content = binary.BigEndian.AppendUint32(content, uint32(len(token)))
 		content = append(content, token...)
 	}
-	for _, token := range further {
-		content = fmt.Appendf(content, "added %q %d %t %t\n", token.Content, *token.ID, token.Special, token.Normalized)
+	for _, token := range tokens {
+		usual := added{ID: token.ID, Content: token.Content, Special: true}
+		if token != usual || !slices.Contains(bertTokens, token.Content) {
+			content = fmt.Appendf(content, "added %q %d %t %t\n", token.Content, *token.ID, token.Special,
+				token.Normalized)
+			if token.StripLeft {
+				content = append(content, "lstrip\n"...)
+			}
+		}
+	}
+	for i, id := range t.roles() {
+		if t.vocabulary[*id] != bertTokens[i] {
+			content = fmt.Appendf(content, "role %d %d\n", i, *id)
+		}
 	}
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
@@ -177,7 +149,7 @@ func (o options) normalize(l letters) (out letters) {
 		if alone {
 			out.add(' ', source)
 		}
-		if r < utf8.RuneSelf || !o.stripAccents() {
+		if r < utf8.RuneSelf || o.KeepAccents {
 			out.add(r, source)
 		} else {
 			// Normalising each character by itself is enough. Full
@@ -240,16 +212,6 @@ func chinese(r rune) bool {
 		0x2B740 <= r && r <= 0x2B81F ||
 		0x2B920 <= r && r <= 0x2CEAF ||
 		0x2F800 <= r && r <= 0x2FA1F)
-}
-
-// nameFile replaces tokenizer.json in an error by name, the name of the file
-// that was really read.
-func nameFile(err error, name string) error {
-	var vocabularyErr *vocabularyError
-	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {
-		vocabularyErr.File = name
-	}
-	return err
 }
 
 // roles returns pointers to the ids of the special tokens, in the order of bertTokens.

@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"infill/infill"
+	"infill/internal/phrase"
 )
 
 // blanksPage shows the likeliest words of each blank by itself, and each word's
@@ -170,9 +170,9 @@ func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 		line := m.accent.Inherit(row).Render(marker) + look.Inherit(row).Render(text) +
 			row.Render(spaces(word-width(text)+2)) + m.bar.Inherit(plain).Render(bar(of(v)/most, bars))
 		if shares {
-			line += plain.Render(right(infill.Percent(v.share), number))
+			line += plain.Render(right(phrase.Percent(v.share), number))
 		}
-		lines = append(lines, line+m.faint.Inherit(plain).Render(right(infill.Percent(v.alone), number)))
+		lines = append(lines, line+m.faint.Inherit(plain).Render(right(phrase.Percent(v.alone), number)))
 	}
 	return stack(columns, rows, lines...)
 }

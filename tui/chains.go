@@ -3,12 +3,14 @@ package tui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/infill"
+	"infill/internal/phrase"
 	"infill/samplers"
 )
 
@@ -20,6 +22,7 @@ const shownNats = 12
 type chainsPage struct {
 	m      *model
 	offset int
+	more   bool // whether there are more chains than rows for them
 }
 
 var _ page = (*chainsPage)(nil)
@@ -36,7 +39,11 @@ func (p *chainsPage) turn(int)             {}
 func (p *chainsPage) key(k string) tea.Cmd { return p.m.idle(k, unknownKey) }
 
 func (p *chainsPage) hints() []hint {
-	return []hint{{"↓", "more chains"}, {"o", "options"}, p.m.runHint(), {"i", "write"}}
+	list := []hint{{"o", "options"}, p.m.runHint(), {"i", "write"}}
+	if p.more {
+		list = slices.Insert(list, 0, hint{"↓", "more chains"})
+	}
+	return list
 }
 
 // head draws the lines above the list of chains.
@@ -44,10 +51,10 @@ func (p *chainsPage) head(s *snapshot, columns int) []string {
 	m := p.m
 	c := s.stats()
 	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
-	figures := []string{figure("R-hat", number("%.3f", c.SplitRHat)), figure("ESS", number("%.0f", c.EffectiveDraws)) +
-		m.faint.Render(fmt.Sprintf(" of %d", s.result.Stats.Draws))}
-	if s.warmUp {
-		figures = figures[:0]
+	var figures []string
+	if !s.warmUp {
+		figures = append(figures, figure("R-hat", number("%.3f", c.SplitRHat)),
+			figure("ESS", number("%.0f", c.EffectiveDraws))+m.faint.Render(fmt.Sprintf(" of %d", s.result.Stats.Draws)))
 	}
 	if c.AcceptanceRate != nil {
 		rate := fmt.Sprintf("%.2f", *c.AcceptanceRate)
@@ -155,6 +162,7 @@ func (p *chainsPage) render(columns, rows int) string {
 	}
 	lines = append(lines, m.faint.Render(right("chain", 5)+" "+fit(title, spark+uWidth+1)+" "+
 		fit("accepted", accept+rateWidth+1)+fit("last move", moveWidth)))
+	p.more = len(s.moves) > rows-len(lines)
 	p.offset = max(min(p.offset, len(s.moves)-(rows-len(lines))), 0)
 	for chain := p.offset; chain < len(s.moves) && len(lines) < rows; chain++ {
 		history := s.logLikelihoods[chain]
@@ -191,7 +199,7 @@ func (p *chainsPage) lastMove(s *snapshot, last move, columns int) string {
 	}
 	ago := ""
 	if n := s.step - last.step; n > 0 {
-		ago = m.faint.Render("  " + infill.Counted(n, "step") + " ago")
+		ago = m.faint.Render("  " + phrase.Counted(n, "step") + " ago")
 	}
 	text := ""
 	for i, blank := range last.blanks {
@@ -201,7 +209,7 @@ func (p *chainsPage) lastMove(s *snapshot, last move, columns int) string {
 		text += m.faint.Render(harmless(last.from[i])+" → ") + m.styles.blankLook(blank).Render(harmless(last.to[i]))
 	}
 	if width(text)+width(ago) > columns && len(last.blanks) > 1 {
-		text = m.faint.Render(infill.Counted(len(last.blanks), "blank"))
+		text = m.faint.Render(phrase.Counted(len(last.blanks), "blank"))
 	}
 	return cut(text+ago, columns)
 }

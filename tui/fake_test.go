@@ -15,7 +15,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/infill"
-	"infill/lm/lmtest"
+	"infill/internal/ask"
+	"infill/internal/lmtest"
 )
 
 func vocabulary() []string {
@@ -217,17 +218,25 @@ func (d *driver) option(name string) {
 }
 
 // chainOptions are those of chains that move by the papers' energy.
-func chainOptions(sampler string) []infill.Given {
+func chainOptions(sampler string) []string {
 	return given("sampler="+sampler, "steps=40", "seed=11")
 }
 
-// given reads options as in "top=5".
-func given(assignments ...string) (list []infill.Given) {
-	for _, a := range assignments {
-		name, text, _ := strings.Cut(a, "=")
-		list = append(list, infill.MustGive(name, text))
+// given lists options as in "top=5".
+func given(options ...string) []string { return options }
+
+// requestBy returns the request of a template by options.
+func requestBy(t testing.TB, template string, options []string) infill.Request {
+	t.Helper()
+	list, err := Config{Options: options}.given()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return list
+	r, err := ask.NewRequest(template, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // frame is what the screen shows, without colours.

@@ -11,6 +11,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/infill"
+	"infill/internal/ask"
+	"infill/internal/phrase"
 )
 
 // fillsPage shows the list of fills.
@@ -104,6 +106,8 @@ func (p *fillsPage) key(k string) tea.Cmd {
 	case k == "esc" && p.filter != "":
 		p.filter = ""
 		p.list()
+	case f == nil && p.filter != "" && slices.Contains([]string{"enter", "y", "p"}, k):
+		return m.idle(k, p.empty())
 	case f == nil && slices.Contains([]string{"enter", "y", "p"}, k):
 		return m.idle(k, "there is no fill yet")
 	case k == "enter":
@@ -177,7 +181,10 @@ func (p *fillsPage) page(columns, rows int) string {
 				notes = append(notes, "    "+look.Render(line))
 			}
 		}
-		notes = notes[:min(len(notes), rows/3)]
+		room := max(rows/3, rows-len(s.result.Fills)-3) // beside the table and its head
+		if len(notes) > room {
+			notes = append(notes[:max(room-1, 0)], "    "+m.faint.Render("…"))
+		}
 	}
 	return p.table(columns, rows-len(notes)) + strings.TrimSuffix("\n"+strings.Join(notes, "\n"), "\n")
 }
@@ -187,14 +194,14 @@ func (p *fillsPage) page(columns, rows int) string {
 // warning about how the run ended.
 func summary(s *snapshot) []string {
 	r := s.result
-	line := r.Found()
+	line := ask.Found(r)
 	if r.Stats.Chains != nil {
-		line += fmt.Sprintf("; %s in %s", infill.Counted(r.Stats.DistinctFills, "distinct fill"),
-			infill.Counted(r.Stats.Draws, "draw"))
+		line += fmt.Sprintf("; %s in %s", phrase.Counted(r.Stats.DistinctFills, "distinct fill"),
+			phrase.Counted(r.Stats.Draws, "draw"))
 	}
-	line += "; " + infill.Counted(r.Stats.ModelRows, "model row")
+	line += "; " + phrase.Counted(r.Stats.ModelRows, "model row")
 	lines := []string{line}
-	if divided := r.Divided(); divided != "" {
+	if divided := ask.Divided(r); divided != "" {
 		lines = []string{divided, line}
 	}
 	return append(lines, r.Warnings[r.Ends:]...)
@@ -215,21 +222,21 @@ func (p *fillsPage) columns(columns int) []column {
 	if s.stats() != nil {
 		logs.head = "U"
 		logs.width = 8
-		drawn := column{"drawn", 21, func(f *infill.Fill) string { return cmp.Or(f.SharePercent(true), "–") }}
+		drawn := column{"drawn", 21, func(f *infill.Fill) string { return cmp.Or(ask.SharePercent(f, true), "–") }}
 		if columns < 96 { // no room for intervals
 			drawn.width = 14
-			drawn.value = func(f *infill.Fill) string { return cmp.Or(f.SharePercent(f.ShareError != nil), "–") }
+			drawn.value = func(f *infill.Fill) string { return cmp.Or(ask.SharePercent(f, f.ShareError != nil), "–") }
 		}
 		if columns < 76 {
 			drawn.width = 8
-			drawn.value = func(f *infill.Fill) string { return cmp.Or(f.SharePercent(false), "–") }
+			drawn.value = func(f *infill.Fill) string { return cmp.Or(ask.SharePercent(f, false), "–") }
 		}
 		if s.warmUp {
 			drawn.head = "warm-up"
 		}
 		return []column{logs, drawn}
 	}
-	list := []column{{"probability", 11, func(f *infill.Fill) string { return infill.Percent(weight(f)) }}}
+	list := []column{{"probability", 11, func(f *infill.Fill) string { return phrase.Percent(weight(f)) }}}
 	if columns >= 96 {
 		list = slices.Insert(list, 0, logs)
 	}
@@ -237,7 +244,7 @@ func (p *fillsPage) columns(columns int) []column {
 	case p.drawn():
 		list = append(list, column{"drawn", 5, func(f *infill.Fill) string { return strconv.Itoa(f.Count) }})
 	case len(p.listed) > 0 && p.listed[0].Share != nil:
-		share := func(f *infill.Fill) string { return cmp.Or(f.SharePercent(false), "–") }
+		share := func(f *infill.Fill) string { return cmp.Or(ask.SharePercent(f, false), "–") }
 		list = append(list, column{"share", 8, share})
 	}
 	return list
@@ -293,7 +300,7 @@ func (p *fillsPage) table(columns, rows int) string {
 			look = m.selected
 			marker = "▸   "
 		}
-		list := parts(f.Text, f.Spans)
+		list := filled(f)
 		if !whole {
 			list = words(f.Values)
 		}

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"infill/infill"
+	"infill/internal/ask"
 )
 
 // hint is a key, and what the key does now.
@@ -129,12 +129,12 @@ func (m *model) browseKey(k string) tea.Cmd {
 	case "o":
 		m.panel = newPanel(m.styles, m.run.given, m.config.Model, m.config.Models)
 	case "r":
-		if !m.run.request.Settled().Method.Random() {
+		if !m.run.seeded() {
 			m.fail("a search has no seed: name a sampler or a number of samples under o")
 			return nil
 		}
 		m.run.request.Seed++
-		m.run.given = append(m.run.given, infill.MustGive("seed", fmt.Sprint(m.run.request.Seed)))
+		m.run.given = append(m.run.given, ask.MustGive("seed", fmt.Sprint(m.run.request.Seed)))
 		return m.start()
 	case "x":
 		r := &m.run

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/tokenize"
 )
 
@@ -45,13 +46,19 @@ type page interface {
 
 // run is a run of the model: its options, and the last snapshot of its results.
 type run struct {
-	given   []infill.Given
+	given   []ask.Given
 	request infill.Request // of given, without a template
 	stream  *stream        // nil if nothing runs
 	shown   *snapshot
 	fault   string
 	stopped bool // whether the user stopped the run
 	stale   bool // whether shown belongs to a template that was changed since
+}
+
+// seeded reports whether the seed changes the fills: a search has no random numbers.
+func (r *run) seeded() bool {
+	_, search := r.request.Settled().Method.(infill.Search)
+	return !search
 }
 
 // model is the state of the whole screen.
@@ -115,8 +122,8 @@ func newModel(ctx context.Context, c Config) *model {
 	m.chains.m = m
 	m.runs.m = m
 	m.pages = [views]page{&m.fills, &m.blanks, &m.chains, &m.runs}
-	m.run.given = c.Given
-	m.run.request, _ = requestOf("", c.Given) // Config.Validate tells what is wrong
+	m.run.given, _ = c.given() // Config.Validate tells what is wrong
+	m.run.request, _ = requestOf("", m.run.given)
 	if c.Folder != "" {
 		m.view = runsView
 	}

@@ -21,8 +21,8 @@ func TestMonkey(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			stream := rand.New(rand.NewPCG(seed, 7))
 			c, _ := testConfig(t, two)
-			c.Given = chainOptions("dmala")
-			c.Given = append(c.Given, given("steps=12", "samples=6")...)
+			c.Options = chainOptions("dmala")
+			c.Options = append(c.Options, given("steps=12", "samples=6")...)
 			// Whatever is typed as a model is one.
 			c.Open = func(context.Context, string) (Filler, error) { return newFakeFiller(t, newFake()), nil }
 			d := newDriver(t, c, 80, 24)
@@ -49,7 +49,7 @@ func TestMonkey(t *testing.T) {
 			}
 			d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 			d.model.filter, d.model.panel, d.model.help, d.model.fills.filter = nil, nil, nil, ""
-			d.model.run.given = chainOptions("dmala")
+			d.model.run.given, _ = Config{Options: chainOptions("dmala")}.given()
 			d.model.run.request, _ = requestOf("", d.model.run.given)
 			d.model.editor, d.model.writing, d.model.view = newEditor(two), false, fillsView
 			d.run(d.model.edited())

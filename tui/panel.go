@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/samplers"
 )
 
@@ -28,7 +29,7 @@ type panel struct {
 // field is one line of the panel: an option, or the model. An option whose text is
 // its default is given if it was given before, or if the user changed it.
 type field struct {
-	infill.Option
+	ask.Option
 	value string
 	given bool
 }
@@ -36,17 +37,17 @@ type field struct {
 // none is the value of the field sampler for a search, or for draws.
 const none = "none"
 
-// newPanel returns a panel with infill.Options, the sampler and options of chains
+// newPanel returns a panel with ask.Options, the sampler and options of chains
 // first, and the model last.
-func newPanel(s *styles, given []infill.Given, model string, models []string) *panel {
+func newPanel(s *styles, given []ask.Given, model string, models []string) *panel {
 	p := &panel{styles: s}
 	for _, chains := range []bool{true, false} {
-		for _, option := range infill.Options() {
+		for _, option := range ask.Options() {
 			if ofChains(option) != chains {
 				continue
 			}
 			f := field{Option: option, value: option.Default()}
-			g, ok := infill.Last(given, option.Name)
+			g, ok := ask.Last(given, option.Name)
 			if ok {
 				f.value = g.Text()
 				f.given = true
@@ -60,13 +61,13 @@ func newPanel(s *styles, given []infill.Given, model string, models []string) *p
 	if !slices.Contains(models, model) {
 		models = append([]string{model}, models...)
 	}
-	p.fields = append(p.fields, field{Option: infill.Option{Name: "model", Values: models,
+	p.fields = append(p.fields, field{Option: ask.Option{Name: "model", Values: models,
 		Help: "the name of a model, or the folder of one"}, value: model})
 	return p
 }
 
 // ofChains reports whether an option is of chains alone.
-func ofChains(o infill.Option) bool { return slices.Equal(o.Methods, []string{infill.MethodChains}) }
+func ofChains(o ask.Option) bool { return slices.Equal(o.Methods, []string{infill.MethodChains}) }
 
 // field returns the field with the given name.
 func (p *panel) field(name string) *field {
@@ -79,7 +80,7 @@ func (p *panel) method() string {
 		at := slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })
 		return at >= 0 && p.fields[at].value != "" && p.fields[at].value != none
 	}
-	return infill.MethodFor(chooses).Name()
+	return ask.MethodFor(chooses).Name()
 }
 
 // shown returns the fields that have an effect now: those of the method, and those
@@ -87,16 +88,22 @@ func (p *panel) method() string {
 func (p *panel) shown() (list []*field) {
 	method := p.method()
 	name, _, _ := strings.Cut(p.field("sampler").value, ":")
-	kind := samplers.Describe(name)
+	var settings []string
+	uses := &samplers.OnText{}
+	s, err := samplers.Parse(name)
+	if err == nil {
+		settings = samplers.Settings(s)
+		uses = s.Describe().OnText
+	}
 	for i := range p.fields {
 		f := &p.fields[i]
 		chooses := f.Name == "sampler" || f.Name == "samples"
 		switch {
 		case !chooses && !f.In(method):
 			continue
-		case ofChains(f.Option) && f.Name != "sampler" && kind.OnText == nil,
-			(f.Name == "step-size" || f.Name == "balance") && !kind.Has(f.Name),
-			f.Name == "gradient" && kind.OnText.Gradient == "":
+		case ofChains(f.Option) && f.Name != "sampler" && (err != nil || uses == nil),
+			(f.Name == "step-size" || f.Name == "balance") && !slices.Contains(settings, f.Name),
+			f.Name == "gradient" && uses.Gradient == "":
 			continue
 		}
 		list = append(list, f)
@@ -117,12 +124,11 @@ func (f *field) help() string {
 	case f.Name == "sampler" && (f.value == none || f.value == ""):
 		return "none searches for the likeliest fills, or draws samples; a name moves chains"
 	case f.Name == "sampler":
-		_, err := f.Given(f.value)
+		g, err := f.Given(f.value)
 		if err != nil {
 			return fmt.Sprintf("%q is not %v", f.value, err)
 		}
-		name, _, _ := strings.Cut(f.value, ":")
-		d := samplers.Describe(name)
+		d := g.Value().(samplers.Sampler).Describe()
 		return fmt.Sprintf("%s: draws from %s; %s a step", d.Title, d.Target, d.Cost)
 	}
 	return f.Help
@@ -214,7 +220,7 @@ func (p *panel) typeText(text string) {
 
 // options reads the fields. If a value is wrong, it chooses that field, shows the
 // error, and returns false.
-func (p *panel) options() (given []infill.Given, r infill.Request, model string, ok bool) {
+func (p *panel) options() (given []ask.Given, r infill.Request, model string, ok bool) {
 	for _, f := range p.shown() {
 		switch {
 		case f.Name == "model":
@@ -254,7 +260,7 @@ func (p *panel) fail(name, fault string) {
 
 // render draws the panel.
 func (p *panel) render(columns, rows int) string {
-	const name, helpRows = 13, 3
+	const name = 13
 	current := p.current()
 	fields := p.shown()
 	inner := columns - 5 - name
@@ -264,6 +270,8 @@ func (p *panel) render(columns, rows int) string {
 		help = p.fault
 		look = p.styles.fault
 	}
+	told := wrapped(help, columns-4, rows-2)
+	helpRows := max(len(told), 3)
 	// If there is no room for all fields, show the fields around the chosen one.
 	number := min(len(fields), max(rows-1-helpRows, 1))
 	first := min(max(p.at-number/2, 0), len(fields)-number)
@@ -287,7 +295,7 @@ func (p *panel) render(columns, rows int) string {
 		}
 		lines = append(lines, marker+p.faint.Render(fit(f.Name, name))+value)
 	}
-	for line := range strings.SplitSeq(ansi.Wrap(help, columns-4, ""), "\n") {
+	for _, line := range told {
 		lines = append(lines, "  "+look.Render(line))
 	}
 	return stack(columns, rows, lines...)

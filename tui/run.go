@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/tokenize"
 )
 
@@ -315,6 +316,6 @@ func explain(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return ""
 	}
-	_, line := infill.Describe(err, infill.Keys)
+	_, line := ask.Describe(err, ask.Keys)
 	return harmless(line.Error())
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"infill/infill"
 	"infill/internal/eval"
+	"infill/internal/phrase"
 	"infill/tokenize"
 
 	tea "charm.land/bubbletea/v2"
@@ -145,7 +145,7 @@ func (p *runsPage) head(columns int) string {
 	c := r.Header.Configuration
 	left := "  " + m.strong.Render(harmless(filepath.Base(m.config.Folder))) +
 		m.faint.Render(fmt.Sprintf("  %s, %s, seed %d", cmp.Or(harmless(c.Preset), "own settings"),
-			infill.Counted(c.Chains, "chain"), c.Seed))
+			phrase.Counted(c.Chains, "chain"), c.Seed))
 	state := m.good.Render("✓ ") + m.faint.Render("complete")
 	switch {
 	case !p.complete():
@@ -219,7 +219,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 	if record == nil {
 		return stack(columns, rows, name, m.faint.Render("  not yet"))
 	}
-	facts := fmt.Sprintf("%.1f s, %s", record.Seconds, infill.Counted(int(record.ModelRows), "row"))
+	facts := fmt.Sprintf("%.1f s, %s", record.Seconds, phrase.Counted(int(record.ModelRows), "row"))
 	if record.AcceptanceRate != nil {
 		facts = fmt.Sprintf("accepted %.2f, ", *record.AcceptanceRate) + facts
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/samplers"
 )
 
@@ -44,7 +45,7 @@ func TestScreens(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, _ := testConfig(t, two)
 			if test.sampler != "" {
-				c.Given = chainOptions(test.sampler)
+				c.Options = chainOptions(test.sampler)
 			}
 			d := newDriver(t, c, test.columns, test.rows)
 			d.settle()
@@ -106,7 +107,7 @@ func TestColours(t *testing.T) {
 func TestStages(t *testing.T) {
 	for step, want := range map[int]string{12: "● warm-up 12/40", 30: "● sampling 30/40"} {
 		c, filler := testConfig(t, two)
-		c.Given = chainOptions("dmala")
+		c.Options = chainOptions("dmala")
 		filler.holdAt = step
 		d := newDriver(t, c, 84, 18)
 		d.until(want, func() bool { return strings.Contains(d.frame(), want) })
@@ -139,7 +140,7 @@ func TestTooSmall(t *testing.T) {
 // TestResizeStorm draws every page at many sizes in a row.
 func TestResizeStorm(t *testing.T) {
 	c, _ := testConfig(t, "it was a [MASK] [MASK] and [MASK] night , and she looked [MASK] .")
-	c.Given = chainOptions("dmala")
+	c.Options = chainOptions("dmala")
 	d := newDriver(t, c, 80, 24)
 	d.settle()
 	every := 19
@@ -167,7 +168,7 @@ func TestNothingIsCut(t *testing.T) {
 		for _, template := range []string{two, "it was a [MASK] [MASK] and [MASK] night , and she looked [MASK] ."} {
 			c, _ := testConfig(t, template)
 			if sampler != "" {
-				c.Given = chainOptions(sampler)
+				c.Options = chainOptions(sampler)
 			}
 			d := newDriver(t, c, 110, 30)
 			d.settle()
@@ -186,7 +187,7 @@ func TestNothingIsCut(t *testing.T) {
 func TestNumbersKeepTheirSpace(t *testing.T) {
 	for _, columns := range []int{60, 80} {
 		c, _ := testConfig(t, two)
-		c.Given = chainOptions("dmala")
+		c.Options = chainOptions("dmala")
 		d := newDriver(t, c, columns, 24)
 		d.settle()
 		d.keys("3")
@@ -215,7 +216,7 @@ func TestPanel(t *testing.T) {
 		return names
 	}
 	want := 2 // the sampler and the model
-	for _, option := range infill.Options() {
+	for _, option := range ask.Options() {
 		if option.Methods == nil || slices.Contains(option.Methods, infill.MethodSearch) || option.Name == "samples" {
 			want++
 		}
@@ -224,17 +225,21 @@ func TestPanel(t *testing.T) {
 		t.Errorf("%d options of a search, want %d: %q", len(got), want, got)
 	}
 	d.shows("none searches for the likeliest fills")
-	for _, name := range infill.Samplers() {
+	for _, name := range ask.Samplers() {
 		d.keys("right")
 		if value := d.model.panel.current().value; value != name {
 			t.Fatalf("%s comes after the others, want %s", value, name)
 		}
-		d.shows(samplers.Describe(name).Title[:20])
+		sampler, err := samplers.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.shows(sampler.Describe().Title[:20])
 		has := false
 		for _, option := range walk() {
 			has = has || option == "step-size"
 		}
-		if has != samplers.Describe(name).Has("step-size") {
+		if has != slices.Contains(samplers.Settings(sampler), "step-size") {
 			t.Errorf("%s: a step size is offered: %t", name, has)
 		}
 	}

@@ -43,7 +43,7 @@ func (w *watched) View() tea.View {
 // fill, pin, draw again, filter, copy, pick.
 func TestSession(t *testing.T) {
 	c, filler := testConfig(t, "")
-	c.Given = chainOptions("dmala")
+	c.Options = chainOptions("dmala")
 	w := &watched{model: newModel(t.Context(), c), shows: make(chan string, 1)}
 	tm := teatest.NewTestModel(t, w, teatest.WithInitialTermSize(100, 30))
 	see := func(what ...string) {
@@ -164,7 +164,7 @@ func TestRun(t *testing.T) {
 	c, filler := testConfig(t, two)
 	in, type_ := io.Pipe()
 	var out bytes.Buffer
-	c.Input, c.Output, c.Theme, c.Given = in, &out, "auto", chainOptions("dmala")
+	c.Input, c.Output, c.Theme, c.Options = in, &out, "auto", chainOptions("dmala")
 	filler.holdAt = 30
 	go func() {
 		<-filler.held
@@ -194,7 +194,7 @@ func TestPick(t *testing.T) {
 		t.Errorf("picked %q, want %q", d.model.picked, want)
 	}
 	c, filler := testConfig(t, two)
-	c.Given = chainOptions("dmala")
+	c.Options = chainOptions("dmala")
 	filler.holdAt = 30
 	d = newDriver(t, c, 80, 24)
 	d.until("fills", func() bool { return d.model.run.shown != nil && len(d.model.fills.listed) > 3 })

@@ -12,6 +12,8 @@ import (
 	"github.com/rivo/uniseg"
 
 	"infill/infill"
+	"infill/internal/lines"
+	"infill/internal/phrase"
 )
 
 // harmless makes any text safe to show on one line. Control characters become
@@ -44,6 +46,18 @@ func width(text string) int { return ansi.StringWidth(text) }
 
 // cut shortens text to at most columns.
 func cut(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
+
+// wrapped breaks text into lines. Only if there are more than rows, the last ends
+// with an ellipsis.
+func wrapped(text string, columns, rows int) []string {
+	list := strings.Split(ansi.Wrap(text, columns, ""), "\n")
+	if len(list) <= rows {
+		return list
+	}
+	list = list[:max(rows, 1)]
+	list[len(list)-1] = cut(list[len(list)-1]+" …", columns)
+	return list
+}
 
 // fit cuts or pads text, at its right end, to exactly columns.
 func fit(text string, columns int) string {
@@ -86,6 +100,9 @@ func parts(text string, spans [][2]int) []part {
 	return append(list, part{harmless(text[from:]), -1})
 }
 
+// filled returns the parts of a fill.
+func filled(f *infill.Fill) []part { return parts(f.Text, lines.Bytes(f.Text, f.Spans)) }
+
 // graphemes returns the byte ranges of the visible characters of text.
 func graphemes(text string) [][2]int {
 	var list [][2]int
@@ -112,7 +129,7 @@ func scale(most float64, columns int) string {
 	if most <= 0 || columns < 10 {
 		return spaces(columns)
 	}
-	end := infill.Percent(most)
+	end := phrase.Percent(most)
 	line := columns - 1 - width(end)
 	if line > 0 {
 		return "0" + strings.Repeat("─", line) + end

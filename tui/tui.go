@@ -14,12 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/tokenize"
 )
 
@@ -30,8 +32,9 @@ type Config struct {
 	Template string
 	// Folder is the folder of an evaluation to show, or "".
 	Folder string
-	// Given are the options of the first run.
-	Given []infill.Given
+	// Options are those of the first run, as infill help options has them, such
+	// as "top=5".
+	Options []string
 	// Model names the model to open. Models lists further names to offer.
 	Model  string
 	Models []string
@@ -67,8 +70,8 @@ const mostStates = 2_000_000
 // requestOf returns the request of a template by the options given. It returns an
 // *infill.OptionError for wrong options, and for a run with more than mostStates
 // states.
-func requestOf(template string, given []infill.Given) (infill.Request, error) {
-	r, err := infill.NewRequest(template, given)
+func requestOf(template string, given []ask.Given) (infill.Request, error) {
+	r, err := ask.NewRequest(template, given)
 	if err != nil {
 		return r, err
 	}
@@ -89,8 +92,30 @@ func requestOf(template string, given []infill.Given) (infill.Request, error) {
 
 // Validate returns an *infill.OptionError for wrong options.
 func (c Config) Validate() error {
-	_, err := requestOf(c.Template, c.Given)
+	given, err := c.given()
+	if err != nil {
+		return err
+	}
+	_, err = requestOf(c.Template, given)
 	return err
+}
+
+// given reads the options.
+func (c Config) given() ([]ask.Given, error) {
+	var list []ask.Given
+	for _, text := range c.Options {
+		name, value, _ := strings.Cut(text, "=")
+		o, ok := ask.Find(name)
+		if !ok {
+			return nil, &infill.OptionError{Option: name, Reason: "there is no such option"}
+		}
+		g, err := o.Given(value)
+		if err != nil {
+			return nil, &infill.OptionError{Option: name, Reason: fmt.Sprintf("%q is not %v", value, err)}
+		}
+		list = append(list, g)
+	}
+	return list, nil
 }
 
 // Run shows the screen until the user leaves it, and returns the picked fill,

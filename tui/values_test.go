@@ -13,17 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/infill"
+	"infill/internal/ask"
+	"infill/internal/phrase"
 	"infill/samplers"
 )
 
 // fillOf fills as the command does.
-func fillOf(t *testing.T, f *fakeFiller, template string, given []infill.Given) *infill.Result {
+func fillOf(t *testing.T, f *fakeFiller, template string, options []string) *infill.Result {
 	t.Helper()
-	r, err := infill.NewRequest(template, given)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := f.Fill(t.Context(), r, func(infill.Progress) {})
+	result, err := f.Fill(t.Context(), requestBy(t, template, options), func(infill.Progress) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +43,14 @@ func TestSearch(t *testing.T) {
 		}
 		for i, f := range want.Fills {
 			row := strings.Split(d.frame(), "\n")[7+i]
-			number := fmt.Sprintf("%.2f  %11s", f.LogLikelihood, infill.Percent(*f.Probability))
+			number := fmt.Sprintf("%.2f  %11s", f.LogLikelihood, phrase.Percent(*f.Probability))
 			if !strings.Contains(row, f.Text) || !strings.HasSuffix(strings.TrimRight(row, " "), number) {
 				t.Errorf("row %d is %q, want %q and %s", i+1, row, f.Text, number)
 			}
 		}
 		rows := fmt.Sprintf("the 5 likeliest, proven: nothing that the blanks may take is more probable; %s ",
-			infill.Counted(want.Stats.ModelRows, "model row"))
-		d.shows("──"+infill.Percent(*want.Fills[0].Probability)+"  log-likelihood", "✓ search, 1.2 s", rows)
+			phrase.Counted(want.Stats.ModelRows, "model row"))
+		d.shows("──"+phrase.Percent(*want.Fills[0].Probability)+"  log-likelihood", "✓ search, 1.2 s", rows)
 		if strings.Contains(d.frame(), "seed") {
 			t.Errorf("a search has a seed:\n%s", d.frame())
 		}
@@ -65,7 +63,7 @@ func TestSearch(t *testing.T) {
 func TestPercent(t *testing.T) {
 	for p, want := range map[float64]string{0.0778: "7.8 %", 0.00042: "0.042 %", 1: "100.0 %", 0: "0.0 %",
 		0.001: "0.1 %", 3.2e-11: "< 0.001 %", 0.000012: "0.0012 %", math.NaN(): "–"} {
-		if got := infill.Percent(p); got != want {
+		if got := phrase.Percent(p); got != want {
 			t.Errorf("%v: %q, want %q", p, got, want)
 		}
 	}
@@ -74,14 +72,14 @@ func TestPercent(t *testing.T) {
 // TestBudget: what is not proven is called so, with the bound of the command.
 func TestBudget(t *testing.T) {
 	c, filler := testConfig(t, "She [MASK] [MASK] [MASK] .")
-	c.Given = given("budget=4")
+	c.Options = given("budget=4")
 	d := newDriver(t, c, 110, 24)
 	d.settle()
-	want := fillOf(t, filler, c.Template, c.Given)
+	want := fillOf(t, filler, c.Template, c.Options)
 	if *want.Proven {
 		t.Fatal("it is proven: the test tests nothing")
 	}
-	d.shows("not proven: nothing left out has more than " + infill.AtMost(*want.LeftOutAtMost))
+	d.shows("not proven: nothing left out has more than " + phrase.AtMost(*want.LeftOutAtMost))
 }
 
 // TestDivided: the screen says what divides the probabilities, as the command does.
@@ -101,14 +99,14 @@ func TestShares(t *testing.T) {
 	want := fillOf(t, filler, two, given("slot=1=door,window 2=up,down"))
 	door := 0.0
 	for _, f := range want.Fills {
-		d.shows(infill.Percent(*f.Probability) + "  " + right(infill.Percent(*f.Share), 8))
+		d.shows(phrase.Percent(*f.Probability) + "  " + right(phrase.Percent(*f.Share), 8))
 		if f.Values[0] == "door" {
 			door += *f.Share
 		}
 	}
 	d.shows("all that the blanks may take", "share")
 	d.keys("2")
-	d.shows(fmt.Sprintf("%10s%10s", infill.Percent(door), infill.Percent(aloneOf(want, 0, "door"))))
+	d.shows(fmt.Sprintf("%10s%10s", phrase.Percent(door), phrase.Percent(aloneOf(want, 0, "door"))))
 	// A ban comes beside the list, and the panel keeps both.
 	d.keys("1")
 	d.set("ban", "door")
@@ -133,15 +131,15 @@ func TestAlone(t *testing.T) {
 	d := newDriver(t, c, 110, 30)
 	d.settle()
 	d.keys("2")
-	want := fillOf(t, filler, two, c.Given)
+	want := fillOf(t, filler, two, c.Options)
 	for blank, values := range want.Alone {
 		d.shows(fmt.Sprintf("blank %d", blank+1))
 		for i, v := range values {
 			row := strings.Split(strings.Split(d.frame(), "\n")[8+i], "│")[blank]
 			if !strings.Contains(row, v.Text) || !strings.HasSuffix(strings.TrimSpace(row),
-				infill.Percent(v.Probability)) {
+				phrase.Percent(v.Probability)) {
 				t.Errorf("row %d of blank %d is %q, want %s %s", i+1, blank+1, row, v.Text,
-					infill.Percent(v.Probability))
+					phrase.Percent(v.Probability))
 			}
 		}
 	}
@@ -151,7 +149,7 @@ func TestAlone(t *testing.T) {
 	d.keys("1")
 	d.shows("looked " + want.Alone[1][1].Text + " .")
 	// Blanks of several pieces have no word by themselves.
-	d = newDriver(t, Config{Template: "She opened the [MASK:2] .", Given: c.Given, Open: c.Open, Now: c.Now,
+	d = newDriver(t, Config{Template: "She opened the [MASK:2] .", Options: c.Options, Open: c.Open, Now: c.Now,
 		Model: "toy"}, 80, 24)
 	d.settle()
 	d.keys("2")
@@ -176,13 +174,13 @@ func TestPinning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, filler := testConfig(t, test.template)
-			c.Given = given("seed=3")
+			c.Options = given("seed=3")
 			switch test.sampler {
 			case "":
 			case "draws":
-				c.Given = given("seed=3", "samples=40")
+				c.Options = given("seed=3", "samples=40")
 			default:
-				c.Given = chainOptions(test.sampler)
+				c.Options = chainOptions(test.sampler)
 			}
 			d := newDriver(t, c, 110, 30)
 			d.settle()
@@ -193,7 +191,7 @@ func TestPinning(t *testing.T) {
 			word := d.model.fills.current().Values[test.blank]
 			d.keys("p")
 			d.settle()
-			o := append(slices.Clone(c.Given), given(fmt.Sprintf("slot=%d=%s", test.blank+1, word))...)
+			o := append(slices.Clone(c.Options), given(fmt.Sprintf("slot=%d=%s", test.blank+1, word))...)
 			if test.sampler == "dmala" {
 				o = append(o, given(fmt.Sprintf("top=%d", mostDrawn))...)
 			}
@@ -245,13 +243,13 @@ func TestPinnedAll(t *testing.T) {
 // TestDraws shows independent draws, and those of the next seed.
 func TestDraws(t *testing.T) {
 	c, filler := testConfig(t, two)
-	c.Given = given("samples=40", "seed=3", "top=50")
+	c.Options = given("samples=40", "seed=3", "top=50")
 	d := newDriver(t, c, 110, 30)
 	d.settle()
-	want := fillOf(t, filler, two, c.Given)
+	want := fillOf(t, filler, two, c.Options)
 	d.shows("seed 3", "✓ draws",
 		fmt.Sprintf("40 independent draws from the model, %d different fills", want.Stats.DistinctFills),
-		fmt.Sprintf("%11s  %5d ", infill.Percent(*want.Fills[0].Probability), want.Fills[0].Count))
+		fmt.Sprintf("%11s  %5d ", phrase.Percent(*want.Fills[0].Probability), want.Fills[0].Count))
 	d.keys("s")
 	if !slices.IsSortedFunc(d.model.fills.listed, func(a, b infill.Fill) int { return b.Count - a.Count }) {
 		t.Error("not sorted by how often they were drawn")
@@ -266,17 +264,14 @@ func TestDraws(t *testing.T) {
 // pipeline says of the same run, for every sampler: fills, shares of words,
 // diagnostics, and the log-likelihoods that a sampler does not need on its way.
 func TestChains(t *testing.T) {
-	for _, sampler := range infill.Samplers() {
+	for _, sampler := range ask.Samplers() {
 		if testing.Short() && sampler != "gibbs" && sampler != "dmala" {
 			continue
 		}
 		t.Run(sampler, func(t *testing.T) {
 			c, filler := testConfig(t, two)
-			c.Given = chainOptions(sampler)
-			asked, err := infill.NewRequest(two, append(c.Given, given(fmt.Sprintf("top=%d", mostDrawn))...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c.Options = chainOptions(sampler)
+			asked := requestBy(t, two, append(c.Options, fmt.Sprintf("top=%d", mostDrawn)))
 			var steps []infill.Progress
 			want, err := filler.Fill(t.Context(), asked, func(p infill.Progress) { steps = append(steps, p) })
 			var option *infill.OptionError
@@ -293,8 +288,8 @@ func TestChains(t *testing.T) {
 				t.Fatalf("(-want +got):\n%s", diff)
 			}
 			f := want.Fills[0]
-			d.shows(fmt.Sprintf("%.2f  %14s", f.LogLikelihood, f.SharePercent(true)),
-				want.Found(), fmt.Sprintf("; %d distinct", want.Stats.DistinctFills))
+			d.shows(fmt.Sprintf("%.2f  %14s", f.LogLikelihood, ask.SharePercent(&f, true)),
+				ask.Found(want), fmt.Sprintf("; %d distinct", want.Stats.DistinctFills))
 			// The shares of words are counted again from the steps themselves.
 			d.send(sizeOf(110, 40))
 			d.keys("2")
@@ -311,7 +306,7 @@ func TestChains(t *testing.T) {
 			}
 			for _, word := range slices.Sorted(maps.Keys(counts))[:3] {
 				of := float64(counts[word]) / float64(draws)
-				d.shows(fmt.Sprintf("%10s%10s", infill.Percent(of), infill.Percent(aloneOf(want, 0, word))))
+				d.shows(fmt.Sprintf("%10s%10s", phrase.Percent(of), phrase.Percent(aloneOf(want, 0, word))))
 			}
 			d.keys("3")
 			stats := want.Stats.Chains
@@ -335,8 +330,8 @@ func TestChains(t *testing.T) {
 // TestMoves tells what a chain changed last, as the steps have it.
 func TestMoves(t *testing.T) {
 	c, filler := testConfig(t, two)
-	c.Given = chainOptions("gibbs")
-	c.Given = append(c.Given, given("samples=3")...)
+	c.Options = chainOptions("gibbs")
+	c.Options = append(c.Options, given("samples=3")...)
 	filler.holdAt = 25
 	d := newDriver(t, c, 110, 30)
 	d.keys("3")
@@ -366,10 +361,7 @@ func TestMoves(t *testing.T) {
 // afterwards that nothing in it changed.
 func TestSnapshotsStayAsTheyAre(t *testing.T) {
 	_, filler := testConfig(t, two)
-	asked, err := infill.NewRequest(two, chainOptions("gibbs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := requestBy(t, two, chainOptions("gibbs"))
 	r := &recorder{request: request{filler, asked}}
 	var kept []*snapshot
 	var copies []string
@@ -395,7 +387,7 @@ func TestSnapshotsStayAsTheyAre(t *testing.T) {
 // TestListing filters, and keeps the selection at its fill.
 func TestListing(t *testing.T) {
 	c, _ := testConfig(t, two)
-	c.Given = chainOptions("dmala")
+	c.Options = chainOptions("dmala")
 	d := newDriver(t, c, 100, 30)
 	d.settle()
 	m := d.model
@@ -426,6 +418,8 @@ func TestListing(t *testing.T) {
 	d.keys("/")
 	d.typeText("nothing")
 	d.shows("no fill matches; esc drops the filter")
+	d.keys("enter", "enter")
+	d.shows("no fill matches; esc drops the filter")
 }
 
 // TestContext: fills and what blanks hold by themselves are those behind the
@@ -437,7 +431,7 @@ func TestContext(t *testing.T) {
 	}
 	c, _ := testConfig(t, "The [MASK] sat on the [MASK].")
 	c.Open = openerOf(f)
-	c.Given = given("context=We have a cat.")
+	c.Options = given("context=We have a cat.")
 	c.Now = time.Now
 	d := newDriver(t, c, 100, 24)
 	d.settle()
@@ -445,8 +439,8 @@ func TestContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.shows(want.Fills[0].Text, infill.Percent(*want.Fills[0].Probability))
+	d.shows(want.Fills[0].Text, phrase.Percent(*want.Fills[0].Probability))
 	d.keys("2")
-	d.shows(want.Alone[0][0].Text, infill.Percent(want.Alone[0][0].Probability),
-		infill.Percent(want.Alone[1][4].Probability))
+	d.shows(want.Alone[0][0].Text, phrase.Percent(want.Alone[0][0].Probability),
+		phrase.Percent(want.Alone[1][4].Probability))
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -53,7 +54,9 @@ func (m *model) draw() string {
 		lines = append(append(lines, m.template()...), gap...)
 	}
 	lines = append(lines, m.tabs(), m.rule())
-	rows := m.height - len(lines) - len(gap) - 1
+	rows := m.height - len(lines) - len(gap)
+	notice := wrapped(m.notice, m.width-2, rows-2)
+	rows -= len(notice) // at least 1
 	var body string
 	switch {
 	case m.help != nil:
@@ -63,8 +66,7 @@ func (m *model) draw() string {
 	default:
 		body = m.pages[m.view].render(m.width, rows)
 	}
-	lines = append(append(append(lines, body), gap...), m.foot())
-	return stack(m.width, m.height, lines...)
+	return stack(m.width, m.height, slices.Concat(lines, []string{body}, gap, m.foot(notice))...)
 }
 
 // header draws the names of the program and the model, and the status.
@@ -78,9 +80,9 @@ func (m *model) header() string {
 	if m.width >= 84 && m.view != runsView {
 		c, chains := r.request.Chains()
 		if chains {
-			left += " · " + c.Sampler.Spec.Name
+			left += " · " + c.Sampler.Describe().Name
 		}
-		if r.request.Settled().Method.Random() {
+		if r.seeded() {
 			left += fmt.Sprintf(" · seed %d", r.request.Seed)
 		}
 	}
@@ -139,8 +141,8 @@ func (m *model) template() []string {
 		fault, look = m.modelFault, m.styles.fault
 	}
 	if fault != "" {
-		told := strings.Split(ansi.Wrap(fault, m.width-4, ""), "\n")
-		for _, line := range told[:min(len(told), 2)] {
+		const others = 8 // rows of the header, the tabs, the foot, gaps and a page
+		for _, line := range wrapped(fault, m.width-4, m.height-len(lines)-others) {
 			lines = append(lines, "   "+look.Render(line))
 		}
 	}
@@ -192,19 +194,23 @@ func scroll(offset, selected, rows, total int) int {
 	return max(offset, selected-rows+1)
 }
 
-// foot draws the prompt, a notice, or the hints.
-func (m *model) foot() string {
+// foot draws the prompt, the lines of a notice, or the hints. It knows what page
+// was drawn.
+func (m *model) foot(notice []string) []string {
 	columns := m.width - 2
 	var keys []hint
 	switch {
 	case m.filter != nil:
-		return " " + m.filterLine(columns)
+		return []string{" " + m.filterLine(columns)}
 	case m.notice != "":
 		look := m.good
 		if m.noticeFault {
 			look = m.styles.fault
 		}
-		return " " + look.Render(cut(m.notice, columns))
+		for i, line := range notice {
+			notice[i] = " " + look.Render(line)
+		}
+		return notice
 	case m.panel != nil:
 		keys = []hint{{"↑↓", "option"}, {"←→", "value, or type one"}, {"enter", "fill"}, {"esc", "leave"}}
 	case m.help != nil:
@@ -213,9 +219,9 @@ func (m *model) foot() string {
 		keys = []hint{{"_", "blank"}, {"tab", "to the fills"}, {"ctrl+t", "blank the word"}, {"ctrl+c", "quit"}}
 	default:
 		end := m.accent.Render("?") + m.faint.Render(" help · ") + m.accent.Render("q") + m.faint.Render(" quit")
-		return " " + m.hints(columns-width(end)-2, m.pages[m.view].hints()...) + "  " + end
+		return []string{" " + m.hints(columns-width(end)-2, m.pages[m.view].hints()...) + "  " + end}
 	}
-	return " " + m.hints(columns, keys...)
+	return []string{" " + m.hints(columns, keys...)}
 }
 
 // filterLine draws the filter that the user is typing.
@@ -251,5 +257,9 @@ func (m *model) runHint() hint {
 
 // note draws a page that only says why it is empty.
 func (s *styles) note(text string, columns, rows int) string {
-	return stack(columns, rows, "", s.faint.Render(cut("    "+text, columns)))
+	lines := []string{""}
+	for _, line := range wrapped(text, columns-8, rows) {
+		lines = append(lines, "    "+s.faint.Render(line))
+	}
+	return stack(columns, rows, lines...)
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"infill/infill"
-	"infill/internal/object"
+	"infill/internal/ask"
+	"infill/internal/rawjson"
 	"infill/models"
 )
 
@@ -94,11 +95,7 @@ func TestDoors(t *testing.T) {
 			return text
 		},
 		"mcp": func(r request) string {
-			var lists infill.Lists
-			err := lists.UnmarshalText([]byte(r.Slot))
-			if err != nil {
-				t.Fatal(err)
-			}
+			lists := listsOf(t, r.Slot)
 			answer, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fill", Arguments: struct {
 				request
 				Slot map[int][]string `json:"slot,omitempty"` // the one form of a tool
@@ -118,16 +115,13 @@ func TestDoors(t *testing.T) {
 		{Template: "the [MASK] was painted [MASK].", Slot: "1=door,New York 2=red,green"},
 	} {
 		asked := infill.Request{Template: q.Template, Blank: q.Blank}
-		err := asked.Fit.Slots.UnmarshalText([]byte(q.Slot))
-		if err != nil {
-			t.Fatal(err)
-		}
+		asked.Fit.Slots = listsOf(t, q.Slot)
 		r, err := filler.Fill(t.Context(), asked, nil)
 		if err != nil {
 			t.Fatal(q.Template, err)
 		}
 		var text bytes.Buffer
-		if err := object.WriteLine(&text, r); err != nil {
+		if err := rawjson.WriteLine(&text, r); err != nil {
 			t.Fatal(err)
 		}
 		type result struct {
@@ -193,4 +187,13 @@ func maskDoor(t *testing.T, url, template string, r *infill.Result) {
 			}
 		}
 	}
+}
+
+// listsOf reads lists as the command does, and "" as no list.
+func listsOf(t *testing.T, text string) infill.Lists {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	return ask.MustGive("slot", text).Value().(infill.Lists)
 }

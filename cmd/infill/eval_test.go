@@ -28,7 +28,7 @@ func killedRun(t *testing.T, dir string) []string {
 	}
 	return []string{
 		"eval", "-q", "--device", "cpu", "--corpus", "garden=" + filepath.Join(texts, "garden.txt"), "--sentences", "3",
-		"--samplers", "gibbs,gwg,dmala,pafs", "-n", "6", "-k", "3", "--steps", "12", "-o", dir,
+		"--samplers", "gibbs,gwg,dmala", "-n", "5", "-k", "3", "--steps", "8", "-o", dir,
 	}
 }
 
@@ -56,7 +56,7 @@ func TestKill(t *testing.T) {
 		}
 		// Later and later, so that every moment has its turn and the end is
 		// reached on a slow machine too.
-		wait := time.Duration(random.IntN(700*(kills+1))) * time.Millisecond
+		wait := time.Duration(random.IntN(400*(kills+1))) * time.Millisecond
 		killer := time.AfterFunc(wait, func() { _ = cmd.Process.Kill() })
 		err := cmd.Wait()
 		killer.Stop()

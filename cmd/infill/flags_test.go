@@ -9,7 +9,7 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill"
+	"infill/internal/ask"
 	"infill/samplers"
 )
 
@@ -22,9 +22,9 @@ func TestChoices(t *testing.T) {
 		flag    string
 		valid   []string
 	}{
-		{"", "sampler", infill.Samplers()},
+		{"", "sampler", ask.Samplers()},
 		{"", "energy", []string{"pll", "filled"}},
-		{"", "balance", append([]string{"auto"}, samplers.BalanceNames()...)},
+		{"", "balance", samplers.Balance("").Values()},
 		{"", "gradient", []string{"auto", "local", "full"}},
 		{"", "initial", []string{"model", "random", "shared", "mask"}},
 		{"", "rank", []string{"distinct", "final"}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/check"
 	"infill/models"
 )
 
@@ -120,15 +122,9 @@ func checkChain(t *testing.T, model string, c chainCase, order string, want []fl
 				continue
 			}
 			found = true
-			// Single precision against double.
-			if !(math.Abs(fill.LogLikelihood-logp) <= 1e-4) {
-				t.Errorf("%s, %s, %v: log P %.9g, double precision gives %.9g", model, order, c.Fills[i],
-					fill.LogLikelihood, logp)
-			}
-			if !(math.Abs(fill.Probability/math.Exp(logp)-1) <= 1e-4) {
-				t.Errorf("%s, %s, %v: P %.9g, double precision gives %.9g", model, order, c.Fills[i],
-					fill.Probability, math.Exp(logp))
-			}
+			what := fmt.Sprintf("%s, %s, %v", model, order, c.Fills[i])
+			check.Nats(t, what, fill.LogLikelihood, logp, len(c.Slots))
+			check.Probability(t, what, fill.Probability, math.Exp(logp), len(c.Slots))
 		}
 		if !found {
 			t.Errorf("%s, %s, %v: not among %d fills of %s", model, order, c.Fills[i], len(result.Fills), c.Template)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/infill"
+	"infill/internal/ask"
 	"infill/samplers"
 )
 
@@ -161,15 +161,16 @@ func refuseUnknownShell(root *cobra.Command) {
 // listSamplers returns a description of every sampler in the registry.
 func listSamplers() string {
 	var b strings.Builder
-	for _, name := range infill.Samplers() {
-		d := samplers.Describe(name)
+	for _, name := range ask.Samplers() {
+		s, err := samplers.Parse(name)
+		if err != nil {
+			panic(err) // only a bug in the program leads here
+		}
+		d := s.Describe()
 		fmt.Fprintf(&b, "\n  %s: %s\n", d.Name, d.Title)
 		fmt.Fprintf(&b, "    draws from  %s\n    a step      %s of each chain\n    paper       %s\n", d.Target, d.Cost,
 			d.Paper)
-		var settings []string
-		for _, s := range d.Settings {
-			settings = append(settings, s.Name)
-		}
+		settings := samplers.Settings(s)
 		if settings != nil {
 			b.WriteString("    settings    " + strings.Join(settings, ", ") + "\n")
 		}

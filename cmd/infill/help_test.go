@@ -48,7 +48,7 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-func TestHelpScripts(t *testing.T) { scripts(t, "help") }
+func TestHelpScripts(t *testing.T) { scripts(t, "help", "version") }
 
 // TestFormatsHelp: help formats names each field of results and scores.
 func TestFormatsHelp(t *testing.T) {

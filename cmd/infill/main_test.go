@@ -10,11 +10,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
 	"infill/lm"
 	"infill/models"
 )
@@ -40,8 +43,57 @@ func (p prepared) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	models := &kept{open: map[string]*lm.MaskedLM{}}
+	cli.OpenModel = models.filler
+	defer models.close()
 	return p.M.Run()
 }
+
+// kept holds the models that the calls of this process share: a start takes longer than most fills.
+type kept struct {
+	mutex sync.Mutex
+	open  map[string]*lm.MaskedLM // by folder
+}
+
+// filler opens a model as infill.Open does, but for all calls at once. A model of its own
+// has a call that says on which device or cores it runs, and one whose folder a test may change.
+func (k *kept) filler(o infill.OpenOptions) (*infill.Filler, error) {
+	bundle, err := models.Open(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	own := strings.HasPrefix(bundle.Dir, os.TempDir()) || o.Device != "auto" && o.Device != "cpu" || o.Threads > 0
+	if own {
+		return infill.Open(o)
+	}
+	tokenizer, err := bundle.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	m := k.open[bundle.Dir]
+	if m == nil {
+		m, err = lm.Open(context.Background(), bundle,
+			lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: "cpu"})
+		if err != nil {
+			return nil, err
+		}
+		k.open[bundle.Dir] = m
+	}
+	return infill.New(borrowed{m}, tokenizer), nil
+}
+
+func (k *kept) close() {
+	for _, m := range k.open {
+		m.Close()
+	}
+}
+
+// borrowed is a model that its user does not close.
+type borrowed struct{ *lm.MaskedLM }
+
+func (borrowed) Close() error { return nil }
 
 // userCache is the folder with the library and the built-in model, where scripts,
 // which have no home, find them.
@@ -58,7 +110,11 @@ func userCache(t testing.TB) string {
 func scripts(t *testing.T, names ...string) {
 	var files []string
 	for _, name := range names {
-		files = append(files, filepath.Join("testdata", "script", name+".txtar"))
+		file, err := filepath.Abs(filepath.Join("testdata", "script", name+".txtar")) // scripts change the folder
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
 	}
 	root := userCache(t)
 	bundle, err := models.Open("")
@@ -98,8 +154,10 @@ func scripts(t *testing.T, names ...string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"alter":   alter,
+			"call":    callMain,
 			"compare": compare,
 			"exits":   exits,
+			"near":    near,
 		},
 	})
 }

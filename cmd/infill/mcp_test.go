@@ -60,6 +60,8 @@ func TestMCPLines(t *testing.T) {
 		{ping(`"a"`), pong(`"a"`)},
 		{ping(`"\u0061 \ud83d"`), pong(`"\u0061 \ud83d"`)},
 		{`{"jsonrpc":"2.0","id":7,"method":"nothing"}`, `{"id":7,"jsonrpc":"2.0","error":{"code":-32601`},
+		{`{"jsonrpc":"2.0","id":71,"method":"tools/call","params":{"name":"` + strings.Repeat("x", 100_000) + `"}}`,
+			`{"id":71,"jsonrpc":"2.0","error":{"code":-32602,"message":"unknown tool \"` + strings.Repeat("x", 80)},
 		{`{"jsonrpc":"2.0","id":17,"method":"resources/list"}`, `{"id":17,"jsonrpc":"2.0","error":{"code":-32601`},
 		{`{"jsonrpc":"2.0","id":18,"method":"resources/templates/list"}`,
 			`{"id":18,"jsonrpc":"2.0","error":{"code":-32601`},
@@ -91,6 +93,11 @@ func TestMCPLines(t *testing.T) {
 		t.Errorf("%v, %s", err, errs.String())
 	}
 	got := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	for _, line := range got {
+		if strings.Contains(line, `"error"`) && len(line) > 2000 {
+			t.Errorf("an error of %d bytes: %.200s", len(line), line)
+		}
+	}
 	for i, line := range got { // to the length of what is wanted
 		for _, w := range want {
 			if strings.HasPrefix(line, w) {

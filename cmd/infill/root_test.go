@@ -130,7 +130,7 @@ func TestInterrupt(t *testing.T) {
 		// So large a budget that the run cannot end by itself.
 		p := start(t, "--device", "cpu", "--seed", "1", "--format", "json", "--budget", "100000000", "--top", "10000",
 			"the [MASK] and the [MASK] went to the [MASK] .")
-		time.Sleep(4 * time.Second)
+		time.Sleep(1500 * time.Millisecond)
 		if err := p.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestInterrupt(t *testing.T) {
 		}
 		// The answer comes before the input ends.
 		line, err := p.out.ReadString('\n')
-		if err != nil || !strings.HasPrefix(line, `{"format":4,"template":"he had [MASK] me"`) {
+		if err != nil || !strings.HasPrefix(line, `{"format":5,"template":"he had [MASK] me"`) {
 			t.Fatalf("got %q, %v", line, err)
 		}
 		if err := p.Process.Signal(os.Interrupt); err != nil {
@@ -162,6 +162,45 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("exit code %d, standard error %q", code, stderr)
 		}
 	})
+}
+
+// TestInterruptAtWork: a signal ends what answers lines, also while it works at several
+// that would take a minute, with exit code 130.
+func TestInterruptAtWork(t *testing.T) {
+	const template = `{"template":"the [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] .","budget":20000}`
+	begin := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+		`"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n"
+	for _, c := range []struct{ command, begin, line string }{
+		{"mcp", begin, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"fill","arguments":` + template +
+			"}}\n"},
+		{"serve --pipe", `{"id":0,"path":"/v1/models","method":"GET"}` + "\n", `{"id":%d,"path":"/v1/fill","body":` +
+			template + "}\n"},
+	} {
+		t.Run(c.command, func(t *testing.T) {
+			p := start(t, append(strings.Fields(c.command), "--device", "cpu")...)
+			_, err := io.WriteString(p.in, c.begin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = p.out.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 20 {
+				fmt.Fprintf(p.in, c.line, i+1)
+			}
+			time.Sleep(time.Second)
+			began := time.Now()
+			err = p.Process.Signal(syscall.SIGTERM)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code, stderr := p.end(t)
+			if code != cli.ExitInterrupted || stderr != "infill: interrupted\n" || time.Since(began) > 10*time.Second {
+				t.Errorf("after %v exit code %d, standard error %q", time.Since(began), code, stderr)
+			}
+		})
+	}
 }
 
 // TestClosedOutput: a reader that has seen enough, as `infill | head -1`, ends the

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"infill/infill"
+	"infill/internal/check"
 )
 
 // TestSurprisal: a word of one token has the surprisal of a blank in its place,
@@ -33,7 +33,7 @@ func TestSurprisal(t *testing.T) {
 		var result infill.Result
 		ask(&result, "It [MASK] all day.", "--slot", "1=rained")
 		word := score.Words[1]
-		if word.Word != "rained" || math.Abs(word.LogLikelihood-result.Fills[0].LogLikelihood) > 1e-5 {
+		if word.Word != "rained" || !check.SameNats(word.LogLikelihood, result.Fills[0].LogLikelihood, 1) {
 			t.Errorf("after %q: %+v, and the blank has %v", before, word, result.Fills[0].LogLikelihood)
 		}
 	}
@@ -73,7 +73,7 @@ func TestBitsAreSurprisal(t *testing.T) {
 		if at < 0 {
 			t.Fatalf("%q has no %q behind the other keys", words, key)
 		}
-		if math.Abs(bits[i]-surprisals[at]) > 1e-5 {
+		if !check.SameNats(bits[i], surprisals[at], 5) {
 			t.Errorf("%s: %v bits in gaps, %v in score", key, bits[i], surprisals[at])
 		}
 		words, surprisals = words[at+1:], surprisals[at+1:]
@@ -106,15 +106,17 @@ func TestMinicons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(score.Tokens) != len(row.Tokens) || math.Abs(score.LogLikelihood-row.Sum) > 1e-4 {
-			t.Errorf("%s, %s: %d tokens with %v, want %d with %v", row.Text, row.Metric, len(score.Tokens),
-				score.LogLikelihood, len(row.Tokens), row.Sum)
+		what := row.Text + ", " + row.Metric
+		if len(score.Tokens) != len(row.Tokens) {
+			t.Errorf("%s: %d tokens, want %d", what, len(score.Tokens), len(row.Tokens))
 			continue
 		}
+		check.Nats(t, what, score.LogLikelihood, row.Sum, len(row.Tokens))
 		for i, token := range score.Tokens {
-			if token.Token != row.Tokens[i][0] || math.Abs(token.LogProb-row.Tokens[i][1].(float64)) > 1e-4 {
-				t.Errorf("%s, %s: %v, want %v", row.Text, row.Metric, token, row.Tokens[i])
+			if token.Token != row.Tokens[i][0] {
+				t.Errorf("%s: %v, want %v", what, token, row.Tokens[i])
 			}
+			check.Nats(t, what+", "+token.Token, token.LogProb, row.Tokens[i][1].(float64), 1)
 		}
 	}
 }

@@ -2,15 +2,19 @@ package main
 
 import (
 	"bytes"
-	"errors"
+	"context"
+	"io"
 	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/internal/check"
 )
 
 // The commands that scripts have beside testscript's own.
@@ -74,6 +78,17 @@ func compare(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// near is cmp of an output with stored lines, whose numbers another processor may have written: near FILE FILE.
+func near(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: near FILE FILE")
+	}
+	got, want := ts.ReadFile(args[0]), ts.ReadFile(args[1])
+	if !check.SameNumbers(want, got) {
+		ts.Fatalf("%s is not as %s\n%s\n%s", args[0], args[1], got, want)
+	}
+}
+
 func TestFillScripts(t *testing.T) {
 	scripts(t, "fill", "formats", "output", "reproducible", "samplers", "stdin", "templates", "terminal")
 }
@@ -94,11 +109,46 @@ func TestScoreScripts(t *testing.T) { scripts(t, "score", "gaps") }
 
 func TestSetupScripts(t *testing.T) { scripts(t, "library") }
 
-// exits runs a command that ends with an exit code, as in "exits 2 infill run".
+// called guards the folder of this process, which is that of the script whose command runs.
+var called sync.Mutex
+
+// mainOf calls Main in this process with the arguments of a script's command, in the script's
+// folder. If the last two are < FILE, it is the standard input.
+func mainOf(ts *testscript.TestScript, args []string) int {
+	var stdin io.Reader = strings.NewReader("")
+	if n := len(args) - 2; n > 0 && args[n] == "<" {
+		stdin = strings.NewReader(ts.ReadFile(args[n+1]))
+		args = args[:n]
+	}
+	if args[0] != "infill" {
+		ts.Fatalf("%s is not infill: give exec", args[0])
+	}
+	called.Lock()
+	defer called.Unlock()
+	folder, err := os.Getwd()
+	ts.Check(err)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer os.Chdir(folder)
+	streams := &terminal.Streams{In: stdin, Out: ts.Stdout(), Err: ts.Stderr()}
+	for _, name := range []string{"CLICOLOR_FORCE", "NO_COLOR", "TERM"} {
+		streams.Environment = append(streams.Environment, name+"="+ts.Getenv(name))
+	}
+	return Main(context.Background(), streams, args[1:])
+}
+
+// callMain is exec of infill without a process, so that the commands share an open
+// model: call infill ARGUMENTS [< FILE].
+func callMain(ts *testscript.TestScript, neg bool, args []string) {
+	code := mainOf(ts, args)
+	if (code != 0) != neg {
+		ts.Fatalf("%q ends with code %d", args, code)
+	}
+}
+
+// exits calls a command that ends with an exit code, as in "exits 2 infill run".
 func exits(ts *testscript.TestScript, neg bool, args []string) {
-	err := ts.Exec(args[1], args[2:]...)
-	var exit *exec.ExitError
-	if neg || !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
-		ts.Fatalf("%q ends with %v, want exit code %s", args[1:], err, args[0])
+	code := mainOf(ts, args[1:])
+	if neg || strconv.Itoa(code) != args[0] {
+		ts.Fatalf("%q ends with code %d, want %s", args[1:], code, args[0])
 	}
 }

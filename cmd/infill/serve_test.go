@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"io"
-	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -29,7 +28,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"infill/cmd/infill/internal/cli"
 	"infill/models"
 )
 
@@ -149,55 +147,6 @@ func TestServeDrains(t *testing.T) {
 	said := <-rest
 	if err := cmd.Wait(); err != nil || said != "" {
 		t.Errorf("%v, %s", err, said)
-	}
-}
-
-// What would let others ask, or leaves them without an answer, is refused.
-func TestServeRefuses(t *testing.T) {
-	folder := t.TempDir()
-	wrong := map[string]string{"nul": "let\x00me", "escape": "let\x1bme", "two": "let me", "none": "\n",
-		"mark": "\ufefflet\ufeffme", "letters": "lätme"}
-	lines := map[string]string{}
-	for name, token := range wrong {
-		file := filepath.Join(folder, name)
-		err := os.WriteFile(file, []byte(token), 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines["serve --token-file "+file] = "--token-file: " + file +
-			" holds no token: write one line of letters and digits"
-	}
-	maps.Copy(lines, map[string]string{
-		"serve --listen 0.0.0.0:0":                      "other machines could ask without a token",
-		"serve --listen :0":                             "other machines could ask without a token",
-		"serve --listen 8080":                           "is not HOST:PORT",
-		"serve --tls-cert x":                            "go together",
-		"serve --allow-origin *":                        "is not SCHEME://HOST",
-		"serve --allow-origin https://example.org/":     "is not SCHEME://HOST",
-		"serve --token-file /nowhere":                   "--token-file",
-		"serve --max-requests 0":                        "--max-requests: the bound is too small",
-		"serve --max-memory 1":                          "too small for any request: give 262144 or more",
-		"serve --max-time 0s":                           "too small for any request: give 10ms",
-		"serve --max-time 1ns":                          "too small for any request: give 10ms",
-		"serve --max-time 1":                            `--max-time: "1" is not a length of time, such as 90s or 5m`,
-		"serve --listen unix:x.sock":                    "write one such as 127.0.0.1:8080; sockets of Unix are not",
-		"serve --listen unix:/tmp/x.sock":               "write one such as 127.0.0.1:8080; sockets of Unix are not",
-		"serve --listen /tmp/x.sock":                    "write one such as 127.0.0.1:8080; sockets of Unix are not",
-		"serve --listen 127.0.0.1:99999":                "is not HOST:PORT",
-		"serve --listen ::1:8080":                       "is not HOST:PORT: write [::1]:8080",
-		"serve --listen fe80::2:0":                      "is not HOST:PORT: write [fe80::2]:0",
-		"serve --allow-origin https://exämple.org":      "write the host in ASCII, as location.origin has it",
-		"serve --tls-cert /nowhere --tls-key /nowhere":  "--tls-cert",
-		"serve --tls-cert /dev/zero --tls-key /nowhere": "--tls-cert",
-		"serve --pipe --listen 127.0.0.1:0":             "--listen: --pipe listens nowhere",
-		"serve x":                                       `unexpected argument "x"`,
-		"mcp x":                                         `unexpected argument "x"`,
-	})
-	for line, want := range lines {
-		if code, out, err := call(t, strings.NewReader(""), strings.Fields(line)...); code != cli.ExitUsage ||
-			out != "" || !strings.Contains(err, want) {
-			t.Errorf("%s: %d %s %s", line, code, out, err)
-		}
 	}
 }
 

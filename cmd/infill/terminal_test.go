@@ -142,7 +142,8 @@ func TestTerminalSession(t *testing.T) {
 // TestTerminalTypedAhead types before the program is there: no key is lost to what
 // it asks the terminal.
 func TestTerminalTypedAhead(t *testing.T) {
-	s := newScreen(t, 100, 30, "while [ ! -e go ]; do sleep 0.02; done; infill tui --seed 3 --sampler dmala")
+	s := newScreen(t, 100, 30, "echo up; while [ ! -e go ]; do sleep 0.02; done; infill tui --seed 3 --sampler dmala")
+	s.await("up") // tmux may lose keys while it starts a shell
 	s.typeText("she opened the _ and looked _ .")
 	s.keys("Tab", "3")
 	if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {

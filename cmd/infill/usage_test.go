@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/infill"
+	"infill/internal/ask"
 	"infill/lm"
 )
 
@@ -28,7 +28,7 @@ func TestUsage(t *testing.T) {
 		{`--slot 1=red,,blue`, `--slot: "1=red,,blue" is not a list of all words that each blank, or that one may take, as in red,dark blue or 1=red,dark blue`},
 		{`--slot 1=red --slot 1=blue`, `--slot: "1=blue" is not the only list of its blank: put all its words into one, as in 1=red,blue`},
 		{`--ban ,`, `--ban: "," is not a list of words, as in red,blue`},
-		{`--sampler mh "a"`, `--sampler: "mh" is not one of ` + strings.Join(infill.Samplers(), ", ")},
+		{`--sampler mh "a"`, `--sampler: "mh" is not one of ` + strings.Join(ask.Samplers(), ", ")},
 		{`--energy x`, `--energy: "x" is not one of pll, filled`},
 		{`--gradient x`, `--gradient: "x" is not one of auto, local, full`},
 		{`--initial x`, `--initial: "x" is not fill:WORD,..., or one of model, random, shared, mask`},

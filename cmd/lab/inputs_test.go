@@ -6,11 +6,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"infill/cmd/lab/internal/chains"
+	"infill/cmd/lab/internal/fills"
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
 	"infill/internal/safetensors"
@@ -189,6 +191,7 @@ func TestBadSettings(t *testing.T) {
 		{"learn images", "downsampling", "5", "5 of 4 blocks"},
 		{"learn ising", "samplers", "all", "all"},
 		{"learn ising", "batch", "300", "a batch moves 300 of them"},
+		{"learn contacts", "size", "1x6", "two rows and columns at least"},
 		{"learn ising", "size", "100x100", "at most 2048 are learnt"},
 	} {
 		var option *lab.OptionError
@@ -201,5 +204,5 @@ func TestBadSettings(t *testing.T) {
 
 func study(t *testing.T, name string, settings ...string) *lab.Study {
 	t.Helper()
-	return labtest.Study(t, studies(), name, settings...)
+	return labtest.Study(t, slices.Concat(papersStudies(), fills.Studies()), name, settings...)
 }

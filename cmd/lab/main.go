@@ -29,8 +29,8 @@ import (
 	"infill/cmd/lab/internal/bits"
 	"infill/cmd/lab/internal/chains"
 	"infill/cmd/lab/internal/energies"
+	"infill/cmd/lab/internal/fills"
 	"infill/cmd/lab/internal/lab"
-	"infill/cmd/lab/internal/product"
 	"infill/infill"
 )
 
@@ -87,7 +87,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 			"no model: name one, as in lab learn ising"),
 	}
 	root.AddCommand(parents["arm"], parents["learn"], newVerdicts(out), newVerify(out))
-	for _, s := range studies() {
+	for _, s := range papersStudies() {
 		first, rest, two := strings.Cut(s.Name, " ")
 		if two {
 			parents[first].AddCommand(newExperiment(s, rest, out, messages))
@@ -95,12 +95,25 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 			root.AddCommand(newExperiment(s, s.Name, out, messages))
 		}
 	}
+	const papers = "papers"
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = papers
+	}
+	const own = "infill"
+	for _, s := range fills.Studies() {
+		cmd := newExperiment(s, s.Name, out, messages)
+		cmd.GroupID = own
+		root.AddCommand(cmd)
+	}
+	root.AddGroup(&cobra.Group{ID: papers, Title: "Samplers, and the papers:"},
+		&cobra.Group{ID: own, Title: "infill itself, which no paper asks for:"})
 	return root
 }
 
-// studies returns all experiments. With default settings, each takes minutes.
-func studies() []*lab.Study {
-	return slices.Concat(chains.Studies(), energies.Studies(), bits.Studies(), product.Studies())
+// papersStudies returns the experiments of the papers. With default settings,
+// each takes minutes.
+func papersStudies() []*lab.Study {
+	return slices.Concat(chains.Studies(), energies.Studies(), bits.Studies())
 }
 
 // newParent makes a command that only groups its subcommands.
@@ -203,7 +216,7 @@ func version(ctx context.Context) string {
 	}
 	own += "+" + strings.TrimSpace(string(commit))
 	if len(changed) > 0 {
-		own += "-dirty"
+		own += ".dirty"
 	}
 	return own
 }

@@ -85,7 +85,7 @@ func TestMessages(t *testing.T) {
 }
 
 // sentences is a small file of sentences.
-var sentences = filepath.Join("internal", "product", "testdata", "sentences.txt")
+var sentences = filepath.Join("internal", "fills", "testdata", "sentences.txt")
 
 // One line says what is wrong and what would do.
 func TestBadInput(t *testing.T) {
@@ -104,15 +104,17 @@ func TestBadInput(t *testing.T) {
 		"ising --warm-up -1":                 `lab: --warm-up: "-1" is not a whole number from 0`,
 		"ising --seed x":                     `lab: --seed: "x" is not a whole number`,
 		"ising --initial zero":               `lab: --initial: "zero" is not one of uniform, independent`,
-		"table --gradient-error NaN":         `lab: --gradient-error: "NaN" is not a finite number of 0 or more`,
-		"ising --samplers ,":                 `lab: --samplers: "," is not a list of samplers: ",": a sampler is missing`,
-		"isnig":                              `lab: unknown command "isnig" for "lab": see --help`,
-		"arm toys":                           `lab: unknown command "toys" for "lab arm": see --help`,
-		"ising 5":                            `lab: unknown command "5" for "lab ising": see --help`,
-		"ising --colour red":                 "lab: unknown flag: --colour",
-		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
-		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
-		"arm vae --estimators arm,dam":       `lab: --estimators: "arm,dam" is not a list: "dam" is not one of arm, augment, `,
+		"table --energies ring.csv --categories 3,3": "lab: --categories: 3,3, but --energies ring.csv has its own: " +
+			"give one of the two",
+		"table --gradient-error NaN":    `lab: --gradient-error: "NaN" is not a finite number of 0 or more`,
+		"ising --samplers ,":            `lab: --samplers: "," is not a list of samplers: ",": a sampler is missing`,
+		"isnig":                         `lab: unknown command "isnig" for "lab": see --help`,
+		"arm toys":                      `lab: unknown command "toys" for "lab arm": see --help`,
+		"ising 5":                       `lab: unknown command "5" for "lab ising": see --help`,
+		"ising --colour red":            "lab: unknown flag: --colour",
+		"potts --samplers gibbs,r-mala": `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
+		"table --initial independent":   "lab: --initial: independent has no meaning for a table: choose uniform",
+		"arm vae --estimators arm,dam":  `lab: --estimators: "arm,dam" is not a list: "dam" is not one of arm, augment, `,
 		"arm vae --estimators wake-sleep --structures halves": "lab: --estimators: no training remains: left out on " +
 			"halves: wake-sleep dreams whole images, ",
 		"calibration":                  "lab: --texts: name a file with a sentence on each line",
@@ -192,7 +194,7 @@ func TestVerdicts(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "measured", "laboratory")
 	out, messages, code := runLab(t.Context(), "verdicts --results "+folder)
 	for _, want := range []string{
-		"DLP appendix D, no term in α: hardly accepted: yes\n    acceptance without it below: holds; acceptance " +
+		"DLP appendix D, no term in α, hardly accepted: yes\n    acceptance without it below: holds; acceptance " +
 			"differs by -0.",
 		"10 repetitions), p ", "DLP algorithms 1, 2, DULA, DMALA: yes, by a test\n",
 		"\nDLP figure 3, log RMSE, 5 × 5 Ising, by steps: ", "\nDLP figure 3, by run time: ",

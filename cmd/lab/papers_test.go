@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/csv"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -54,6 +57,9 @@ func TestPapers(t *testing.T) {
 	for _, run := range papers.Runs() {
 		if run.Needs == "" {
 			commands = append(commands, run.Command)
+		}
+		if run.Before != "" {
+			commands = append(commands, run.Before)
 		}
 	}
 	for _, row := range papers.Rows() {
@@ -152,11 +158,12 @@ func evaluate(t *testing.T, words []string) (folder string) {
 	return folder
 }
 
-// TestInfilling: the pseudo-values of a run have the run's mean U, and an error
-// of self-BLEU that the run's own interval has too, but for its correction,
+// TestInfilling: the pseudo-values of a run have the run's mean U and self-BLEU,
+// and an error of self-BLEU that the run's own interval has too, but for its correction,
 // which takes at most half of the error away.
 func TestInfilling(t *testing.T) {
-	run := evaluate(t, strings.Fields("eval --sentences 6 --steps 2 -n 3 -k 2 --samplers gibbs,dmala --seed 1"))
+	run := evaluate(t, strings.Fields("eval --sentences 6 --steps 2 -n 3 -k 2 --samplers gibbs,dmala --seed 1 "+
+		"--union-first 20"))
 	folder := filepath.Join(t.TempDir(), "lab")
 	_, messages, code := runLab(t.Context(), "infilling --seed 1 -q --run "+run+" -o "+folder)
 	if code != 0 || messages != "" {
@@ -190,11 +197,32 @@ func TestInfilling(t *testing.T) {
 			t.Errorf("%s: mean U %v, want %v", m.Method, got, m.LogLikelihood.Mean)
 		}
 		at := slices.IndexFunc(m.Top.Scores, func(s metrics.Score) bool { return s.Name() == "self_bleu" })
+		if got, of := stat.Mean(scores, nil), float64(m.Top.Scores[at].Value); math.Abs(got-of) > 1e-9 {
+			t.Errorf("%s: self-BLEU %v, and %v in the run", m.Method, got, of)
+		}
 		of := float64(m.Top.Scores[at].Interval.StandardError)
 		got := stat.StdErr(stat.StdDev(scores, nil), 6)
 		if got < of-1e-9 || got > 2*of+1e-9 {
 			t.Errorf("%s: self-BLEU ± %v, and ± %v in the run", m.Method, got, of)
 		}
+	}
+	// The corpora, compressed, are those of the run.
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(run), "corpus.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content bytes.Buffer
+	z := gzip.NewWriter(&content)
+	_, err = z.Write(text)
+	packed := filepath.Join(t.TempDir(), "corpus.txt.gz")
+	err = errors.Join(err, z.Close(), os.WriteFile(packed, content.Bytes(), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, messages, code = runLab(t.Context(),
+		fmt.Sprintf("infilling --seed 1 -q --run %s --corpus tbc=%s --corpus wt103=%[2]s", run, packed))
+	if code != 0 || messages != "" {
+		t.Errorf("with corpora exit code %d, %s", code, messages)
 	}
 	for flags, want := range map[string]string{
 		"infilling":                 "lab: --run: name the folder of a finished run",

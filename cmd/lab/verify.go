@@ -41,6 +41,8 @@ func newVerify(out io.Writer) *cobra.Command {
 	return cmd
 }
 
+// verify runs the command of a stored result again and compares all numbers but
+// seconds: in the small, if the result has such options, unless whole is true.
 func verify(ctx context.Context, out io.Writer, folder, name string, whole bool) error {
 	runs := papers.Runs()
 	at := slices.IndexFunc(runs, func(r papers.Run) bool { return r.Name == name })

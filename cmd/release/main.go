@@ -27,8 +27,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"infill/infill"
 )
 
 func main() {
@@ -38,7 +36,6 @@ func main() {
 	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH,
 		"`OS/ARCH` to build for; another one needs -cc")
 	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
-	flag.StringVar(&r.version, "version", infill.Number, "`VERSION` of the wheel")
 	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
 	flag.Parse()
 	err := r.run(ctx)
@@ -53,8 +50,8 @@ func main() {
 
 // release describes one build.
 type release struct {
-	root, platform, version, out string
-	compiler, os, arch           string
+	root, platform, out string
+	compiler, os, arch  string
 }
 
 // A file is one file of a wheel.
@@ -115,7 +112,7 @@ func (r *release) programName() string {
 // two builds are equal byte for byte.
 func (r *release) build(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -buildid= -X infill/infill.release="+r.version+r.commit(ctx), "-o", path, "./cmd/infill")
+		"-s -w -buildid= -X infill/infill.commit="+r.commit(ctx), "-o", path, "./cmd/infill")
 	cmd.Dir = r.root
 	cmd.Stdout = os.Stderr
 	cmd.Stderr = os.Stderr
@@ -129,8 +126,7 @@ func (r *release) build(ctx context.Context, path string) error {
 	return nil
 }
 
-// commit returns the commit of the build as a suffix of the version, or ""
-// outside a checkout.
+// commit returns the commit of the build, or "" outside a checkout.
 func (r *release) commit(ctx context.Context) string {
 	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
 	cmd.Dir = r.root
@@ -138,5 +134,5 @@ func (r *release) commit(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	return "+" + strings.ReplaceAll(strings.TrimSpace(string(name)), "-", ".")
+	return strings.ReplaceAll(strings.TrimSpace(string(name)), "-", ".")
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"infill/infill"
 )
 
 const metadata = `Metadata-Version: 2.4
@@ -30,6 +32,10 @@ Description-Content-Type: text/markdown
 
 %s`
 
+// number is the version of the wheel, as Python's packages write it: 0.4.0.dev0 for
+// 0.4.0-dev.
+var number = strings.ReplaceAll(infill.Number, "-dev", ".dev0")
+
 // wheel makes the wheel: the Python package, the program as a script, and
 // metadata for installers.
 // https://packaging.python.org/en/latest/specifications/binary-distribution-format/
@@ -42,7 +48,7 @@ func (r *release) wheel(program file, tag string) (file, error) {
 	if err != nil {
 		return file{}, err
 	}
-	info := fmt.Sprintf("infill-%s.dist-info/", r.version)
+	info := fmt.Sprintf("infill-%s.dist-info/", number)
 	licences, err := r.read(".", ".", "LICENSE", "NOTICE")
 	if err != nil {
 		return file{}, err
@@ -51,9 +57,9 @@ func (r *release) wheel(program file, tag string) (file, error) {
 		licence.name = info + "licenses/" + licence.name
 		files = append(files, licence)
 	}
-	program.name = fmt.Sprintf("infill-%s.data/scripts/%s", r.version, program.name)
+	program.name = fmt.Sprintf("infill-%s.data/scripts/%s", number, program.name)
 	files = append(files, program,
-		file{info + "METADATA", fmt.Appendf(nil, metadata, r.version, readme), false},
+		file{info + "METADATA", fmt.Appendf(nil, metadata, number, readme), false},
 		file{info + "WHEEL", fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: infill cmd/release\nRoot-Is-Purelib: "+
 			"false\nTag: py3-none-%s\n", tag), false})
 	var record strings.Builder
@@ -64,7 +70,7 @@ func (r *release) wheel(program file, tag string) (file, error) {
 	fmt.Fprintf(&record, "%sRECORD,,\n", info)
 	files = append(files, file{info + "RECORD", []byte(record.String()), false})
 	content, err := zipped(files)
-	return file{fmt.Sprintf("infill-%s-py3-none-%s.whl", r.version, tag), content, false}, err
+	return file{fmt.Sprintf("infill-%s-py3-none-%s.whl", number, tag), content, false}, err
 }
 
 // read reads those files of a folder that match patterns. Names are relative to base.

@@ -17,7 +17,8 @@ batches, which fills the first quarter of the texts, and a loop written by hand,
 the head of the model at the blanks only.
 scores: the pseudo-log-likelihood of each text (within_word_l2r), by minicons in batches of the best size.
 int8: `infill run` with the model, and with its copy small-uncased-int8, which `infill models quantize small-uncased` makes; and the loop in bf16.
-openvino: the loop by hand in OpenVINO (pip install openvino), in float32 and in bf16, with the five likeliest chosen in its graph; without its start.
+openvino: the loop by hand in OpenVINO (pip install openvino nncf), in float32, in bf16 and in int8 (quantized with the texts), with the five likeliest
+chosen in its graph; without its start. Beside them the model and its copy in int8.
 cores: `infill run` on one pinned core and on all, in float32 and in int8; it needs all cores idle.
 together: `infill run` with many texts at once, and one after the other (--jobs 1).
 """
@@ -160,6 +161,7 @@ class Likeliest(torch.nn.Module):
 
 
 def openvino(program, bundle, folder, count, rounds):
+    import nncf
     import numpy
     import openvino as ov
 
@@ -169,33 +171,39 @@ def openvino(program, bundle, folder, count, rounds):
     graph = ov.convert_model(Likeliest(model), example_input=example)
     lines = list(texts(count))
 
-    def loop(compiled, batch=64):
+    def batches(size):
         encoded = tokenizer(lines)["input_ids"]
         order = sorted(range(len(lines)), key=lambda i: len(encoded[i]))
-        answers = [None] * len(lines)
-        for at in range(0, len(order), batch):
-            chosen = order[at : at + batch]
+        for at in range(0, len(order), size):
+            chosen = order[at : at + size]
             ids = tokenizer.pad({"input_ids": [encoded[i] for i in chosen]}, return_tensors="np")
             where = numpy.argmax(ids["input_ids"] == tokenizer.mask_token_id, axis=1)
-            top = compiled([ids["input_ids"], ids["attention_mask"], where])
+            yield chosen, [ids["input_ids"], ids["attention_mask"], where]
+
+    def loop(compiled):
+        answers = [None] * len(lines)
+        for chosen, rows in batches(64):
+            top = compiled(rows)
             words = tokenizer.convert_ids_to_tokens(top[1].flatten().tolist())
             for n, i in enumerate(chosen):
                 answers[i] = list(zip(words[5 * n : 5 * n + 5], top[0][n].tolist()))
         return answers
 
+    quantized = nncf.quantize(graph, nncf.Dataset([rows for _, rows in batches(4)]), model_type=nncf.ModelType.TRANSFORMER)
     ways, answers = {}, {}
-    for precision in ("f32", "bf16"):
+    for name, (which, precision) in {"f32": (graph, "f32"), "bf16": (graph, "bf16"), "int8": (quantized, "f32")}.items():
         options = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": len(os.sched_getaffinity(0))}
-        compiled = ov.Core().compile_model(graph, "CPU", options)
-        name = f"OpenVINO, {precision}"
+        compiled = ov.Core().compile_model(which, "CPU", options)
+        name = f"OpenVINO, {name}"
         ways[name] = lambda name=name, compiled=compiled: answers.update({name: loop(compiled)})
+    ways["infill, int8"] = runs(program, "small-uncased-int8", folder, lines)
     ways["infill"] = runs(program, bundle, folder, lines)
     measured(ways, rounds, {n: count for n in ways})
     with open(os.path.join(folder, "fills.jsonl")) as file:
         first = [json.loads(line)["fills"][0]["values"][0].lower() for line in file]
     for name, answer in answers.items():
         print(f"likeliest fill of infill and {name} alike: {sum(a == b[0][0] for a, b in zip(first, answer))} of {count}")
-    print(f"OpenVINO {ov.__version__}")
+    print(f"OpenVINO {ov.__version__}, nncf {nncf.__version__}")
 
 
 def on_cores(program, bundle, folder, count, rounds):
@@ -218,6 +226,15 @@ def on_cores(program, bundle, folder, count, rounds):
     measured(ways, rounds, {n: count for n in ways})
 
 
+def processor():
+    """Return the name of the processor, and those of its instructions that choose kernels."""
+    with open("/proc/cpuinfo") as file:
+        said = dict(line.split(":", 1) for line in file if ":" in line)
+    said = {name.strip(): value.strip() for name, value in said.items()}
+    kernels = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile")
+    return f"{said['model name']} ({' '.join(k for k in kernels if k in said['flags'].split())})"
+
+
 def main():
     part, program, bundle = sys.argv[1:4]
     numbers = [int(a) for a in sys.argv[4:]]
@@ -228,6 +245,7 @@ def main():
                 "openvino": (openvino, [800, 5]), "cores": (on_cores, [6000, 5])}
     do, usual = defaults[part]
     numbers += usual[len(numbers) :]
+    print(processor())
     print(f"{part}: transformers {transformers.__version__}, torch {torch.__version__}, {cores} cores, {numbers}; ± is one standard error of the rounds")
     with tempfile.TemporaryDirectory() as folder:
         do(program, bundle, folder, *numbers)

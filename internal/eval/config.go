@@ -16,14 +16,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/internal/eval/corpus"
+	"infill/internal/option"
 	"infill/metrics"
-	"infill/samplers"
 )
 
 // Config holds the user's choices that change the numbers of a run, except for
@@ -63,51 +63,19 @@ func (c Config) metrics() metrics.Options {
 
 // variant is a sampler with its settings, and its name in tables.
 type variant struct {
-	Name   string        `json:"name"`
-	Chains infill.Chains `json:"chains"`
+	Name   string     `json:"name"`
+	Chains ask.Chains `json:"chains"`
 }
 
 // request returns the request of a fill by the variant v. The fill keeps every
 // chain's final state, repeats included.
 func (c Config) request(v variant) infill.Request {
-	chains := v.Chains
+	chains := infill.Chains(v.Chains)
 	chains.Samples = c.Chains
 	chains.Rank = infill.RankFinal
 	// The papers let a slot take every token.
 	return infill.Request{Fit: infill.Fit{Fill: infill.FillAny}, Top: c.Chains, Method: chains,
 		Seed: c.Seed}
-}
-
-// paper returns the options of a sampler that the papers have on text: the whole
-// vocabulary, proposals from the square root of the whole gradient, no adaptation.
-// The step sizes are those of the authors' code for categorical variables, because
-// the paper gives no step sizes for text.
-func paper(sampler string) []infill.Given {
-	texts := map[string]string{"candidates": "0"}
-	switch sampler {
-	case "gibbs", "mlm-mh":
-		texts["warm-up"] = "0"
-	case "gwg", "gwg-x", "pafs", "dula", "dmala":
-		texts["warm-up"] = "0"
-		texts["balance"] = "sqrt"
-		texts["gradient"] = "full"
-	case "acs":
-		texts["gradient"] = "full"
-	default: // adaptive samplers need the warm-up
-		texts["balance"] = "sqrt"
-		texts["gradient"] = "full"
-	}
-	switch sampler {
-	case "dula":
-		texts["step-size"] = "0.1"
-	case "dmala":
-		texts["step-size"] = "0.2"
-	}
-	var given []infill.Given
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		given = append(given, infill.MustGive(name, texts[name]))
-	}
-	return given
 }
 
 // Presets lists the protocols, the default first: of the discrete Langevin
@@ -117,7 +85,7 @@ func Presets() []string { return []string{"dlp", "discs", "none"} }
 // Preset returns the configuration of one of Presets(), without models, samplers
 // and corpora. base holds the options that its samplers share, and methods its
 // samplers as ParseVariants reads them.
-func Preset(name string) (c Config, base []infill.Given, methods string, err error) {
+func Preset(name string) (c Config, base []ask.Given, methods string, err error) {
 	c = Config{
 		Preset: name, Sentences: 20, Chains: 25, Top: 5, Seed: 1,
 		Metrics: metricsConfig{Tokenisation: metrics.BertGen,
@@ -130,7 +98,7 @@ func Preset(name string) (c Config, base []infill.Given, methods string, err err
 	case "discs":
 		c.Select = corpus.DISCSProtocol(0, 0)
 		c.Metrics.Tokenisation = metrics.DISCS
-		base = append(base, infill.MustGive("initial", string(infill.StartShared)))
+		base = append(base, ask.MustGive("initial", string(infill.StartShared)))
 		methods = "gwg:paper,dmala:paper,dmala-adaptive:paper,dlmc:paper,pafs:paper"
 	case "none":
 		c.Select = corpus.DLP(0, 0)
@@ -141,21 +109,21 @@ func Preset(name string) (c Config, base []infill.Given, methods string, err err
 	return c, base, methods, nil
 }
 
-// ParseVariants reads samplers as samplers.ParseList does, each with settings
-// of its own or options of a fill. It also takes "paper" for the papers'
-// settings, and a name for tables, which is otherwise the sampler's text:
+// ParseVariants reads samplers with commas between them, each with settings
+// of its own or options of a fill, or "paper" for the papers'. It also takes
+// a name for tables, which is otherwise the sampler's text:
 //
 //	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //
 // All other settings come from base.
-func ParseVariants(text string, base []infill.Given) ([]variant, error) {
-	specs, err := samplers.ParseList(text)
+func ParseVariants(text string, base []ask.Given) ([]variant, error) {
+	list, err := option.ParseNamed(text)
 	if err != nil {
 		return nil, err
 	}
 	var variants []variant
-	for _, spec := range specs {
-		v, err := parseVariant(spec, base)
+	for _, named := range list {
+		v, err := parseVariant(named, base)
 		if err != nil {
 			return nil, err
 		}
@@ -181,30 +149,25 @@ func checkName(name string) error {
 // parseVariant makes a variant of one sampler, see ParseVariants. Its settings
 // are those of base, then the paper's, then its own; a later one replaces an
 // earlier one.
-func parseVariant(spec samplers.Spec, base []infill.Given) (variant, error) {
-	v := variant{Name: spec.String()}
-	name, named := spec.Take("name")
-	if named {
+func parseVariant(named option.Named, base []ask.Given) (variant, error) {
+	v := variant{Name: named.String()}
+	name, ok := named.Take("name")
+	if ok {
 		err := checkName(name)
 		if err != nil {
 			return v, fmt.Errorf("%q: %w", v.Name, err)
 		}
 		v.Name = name
 	}
-	given := slices.Clone(base)
-	_, papers := spec.Take("paper")
-	if papers {
-		given = append(given, paper(spec.Name)...)
-	}
-	sampler, err := infill.MustFind("sampler").Given(spec.String())
+	sampler, err := ask.MustFind("sampler").Given(named.String())
 	if err != nil {
-		return v, fmt.Errorf("%q is not %w", spec, err)
+		return v, fmt.Errorf("%q is not %w", named, err)
 	}
-	method, err := infill.Decide(append(given, sampler))
+	method, err := ask.Decide(base, []ask.Given{sampler})
 	if err != nil {
 		return v, fmt.Errorf("%q: %w", v.Name, err)
 	}
-	v.Chains = method.(infill.Chains) // a sampler is among the options
+	v.Chains = ask.Chains(method.(infill.Chains)) // a sampler is among the options
 	err = Config{Chains: 1}.request(v).Check()
 	if err != nil {
 		return v, fmt.Errorf("%q: %w", v.Name, err)

@@ -17,9 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -374,12 +375,16 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestParseVariants(t *testing.T) {
-	with := func(sampler string, change func(s *infill.Chains)) infill.Chains {
-		c := infill.Chains{Sampler: infill.NewSampler(sampler)}
+	with := func(sampler string, change func(s *ask.Chains)) ask.Chains {
+		own, err := samplers.Parse(sampler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := ask.Chains{Sampler: own}
 		change(&c)
 		return c
 	}
-	none := func(*infill.Chains) {}
+	none := func(*ask.Chains) {}
 	tests := []struct {
 		text string
 		want []variant
@@ -388,19 +393,19 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs", []variant{{"gibbs", with("gibbs", none)}}, ""},
 		{"gibbs, dmala", []variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
 		{"dmala:paper,gwg", []variant{
-			{"dmala:paper", with("dmala", func(s *infill.Chains) {
+			{"dmala:paper", with("dmala", func(s *ask.Chains) {
 				s.Candidates, s.WarmUp = infill.None, infill.None
 				s.Balance, s.Gradient, s.StepSize = "sqrt", "full", 0.2
 			})},
 			{"gwg", with("gwg", none)},
 		}, ""},
 		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []variant{
-			{"big", with("dmala", func(s *infill.Chains) {
+			{"big", with("dmala", func(s *ask.Chains) {
 				s.Candidates, s.WarmUp = infill.None, infill.None
 				s.Balance, s.Gradient, s.StepSize = "sqrt", "full", 0.4
 			})},
 			{"dmala:candidates=50,steps=9,warm-up=3",
-				with("dmala", func(s *infill.Chains) {
+				with("dmala", func(s *ask.Chains) {
 					s.Candidates, s.Steps, s.WarmUp = 50, 9, 3
 				})},
 		}, ""},
@@ -420,8 +425,8 @@ func TestParseVariants(t *testing.T) {
 		{"dmala:warm-up=99", nil, "warm-up"},
 		{"dmala:steps=few", nil,
 			`"dmala:steps=few" is not a sampler with its settings: steps: "few" is not a whole number`},
-		{"hamming-ball:radius=1", []variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *infill.Chains) {
-			s.Sampler.Spec.Settings = []samplers.Assignment{{Setting: "radius", Value: "1"}}
+		{"hamming-ball:radius=1", []variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *ask.Chains) {
+			s.Sampler = samplers.HammingBall{Radius: 1}
 		})}}, ""},
 	}
 	for _, test := range tests {
@@ -432,7 +437,7 @@ func TestParseVariants(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreUnexported(infill.Chains{})); err != nil || diff != "" {
+		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreUnexported(ask.Chains{})); err != nil || diff != "" {
 			t.Errorf("%q: %v %s", test.text, err, diff)
 		}
 	}
@@ -563,7 +568,7 @@ func TestSignature(t *testing.T) {
 	check := func(name string, change func(c *Config)) {
 		o, _ := small(t)
 		change(&o.Config)
-		h, err := newHeader(o)
+		h, err := newHeader(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}

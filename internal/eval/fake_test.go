@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/internal/eval/corpus"
-	"infill/lm/lmtest"
+	"infill/internal/lmtest"
 	"infill/tokenize"
 )
 
@@ -81,7 +82,7 @@ func small(t testing.TB) (Options, *lmtest.Model) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base = append(base, infill.MustGive("steps", "6"))
+	base = append(base, ask.MustGive("steps", "6"))
 	c.Sentences, c.Chains, c.Top = 6, 4, 2
 	if c.Samplers, err = ParseVariants("gibbs,dmala,gwg:steps=3,name=short", base); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ type modelVersion struct {
 type corpusInfo struct {
 	Name      string         `json:"name"`
 	SHA256    string         `json:"sha256"` // of the file
-	Form      corpus.Form    `json:"form"`
+	Form      corpus.Kind    `json:"form"`
 	Markers   corpus.Markers `json:"markers"`
 	Sentences int            `json:"sentences"`
 	Skipped   []corpus.Skip  `json:"skipped"`

@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
+	"infill/internal/lmtest"
 	"infill/internal/logmath"
-	"infill/lm/lmtest"
 )
 
 // newJudge is a model with tokens of its own, which cannot write the word dog.

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"infill/infill"
+	"infill/internal/ask"
 	"infill/internal/eval/corpus"
+	"infill/internal/logmath"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -31,12 +32,12 @@ type Results struct {
 
 // methodResult is the result of one sampler with one model over all sentences.
 type methodResult struct {
-	Model     string        `json:"model"`
-	Method    string        `json:"method"`
-	Chains    infill.Chains `json:"chains"`
-	Signature string        `json:"signature"` // of package infill
-	Sentences int           `json:"sentences"`
-	Samples   int           `json:"samples"` // of each sentence
+	Model     string     `json:"model"`
+	Method    string     `json:"method"`
+	Chains    ask.Chains `json:"chains"`
+	Signature string     `json:"signature"` // of package infill
+	Sentences int        `json:"sentences"`
+	Samples   int        `json:"samples"` // of each sentence
 	// AcceptanceRate, ChangedSlotsPerStep and StepSize are means over
 	// sentences. The rate is null if the sampler accepts every proposal, and
 	// the step size is null if the sampler has none.
@@ -80,7 +81,7 @@ func estimate(records []*Record, value func(*Record) *float64) *Estimate {
 		return nil
 	}
 	mean, e := samplers.MeanAndError(values)
-	return &Estimate{mean, e}
+	return &Estimate{mean, logmath.Known(e)}
 }
 
 // perSample returns the mean cost of one sample. total returns the cost of all

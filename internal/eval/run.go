@@ -67,12 +67,12 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	header, err := newHeader(o)
+	header, err := newHeader(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	// If no sentence of a reference is left to compare with, return the error
-	// before any work.
+	// before any work. The sentences themselves stand for their fills.
 	var masked metrics.Hypotheses
 	for _, p := range header.Prompts() {
 		masked.Sentences = append(masked.Sentences, p.Source)
@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 }
 
 // newHeader selects the sentences and describes the run.
-func newHeader(o Options) (*header, error) {
+func newHeader(ctx context.Context, o Options) (*header, error) {
 	h := &header{
 		Format: formatVersion, Configuration: o.Config, Paths: map[string]string{},
 		Program: program{infill.Version(), runtime.Version()},
@@ -138,7 +138,7 @@ func newHeader(o Options) (*header, error) {
 			// one more if the total is no multiple.
 			options := o.Config.Select
 			options.Sentences = (o.Config.Sentences + sources - 1 - taken) / sources
-			options.Seed, options.Check, info.Masked = o.Config.Seed, fits(o.Models), options.Sentences
+			options.Seed, options.Check, info.Masked = o.Config.Seed, fits(ctx, o.Models), options.Sentences
 			taken++
 			selection, err := c.Select(options)
 			if err != nil {
@@ -156,10 +156,10 @@ func newHeader(o Options) (*header, error) {
 
 // fits returns a SelectOptions.Check that rejects templates that are too long
 // for a model or hold forbidden text.
-func fits(models []*infill.Filler) func(template string) string {
+func fits(ctx context.Context, models []*infill.Filler) func(template string) string {
 	return func(template string) string {
 		for _, m := range models {
-			plan, err := m.Plan(infill.Request{Template: template, Fit: infill.Fit{Fill: infill.FillAny}})
+			plan, err := m.Plan(ctx, infill.Request{Template: template, Fit: infill.Fit{Fill: infill.FillAny}})
 			var input *tokenize.InputError
 			switch {
 			case errors.As(err, &input):

@@ -12,6 +12,7 @@ import (
 
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
+	"infill/metrics"
 )
 
 // Watched is the content of a run's folder as read so far. It does not change:
@@ -183,6 +184,9 @@ func ReadResults(dir string) (*Results, error) {
 	return nil, fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", dir, w.Done(),
 		w.Total())
 }
+
+// Scoring returns the options for the scores of the run.
+func (w *Watched) Scoring() metrics.Options { return w.Header.scoring() }
 
 // addSeconds sets SecondsPerSample in the results from the records.
 // metrics.json does not contain the seconds.

@@ -20,7 +20,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/internal/object"
+	"infill/internal/rawjson"
 	"infill/internal/regular"
 )
 
@@ -133,7 +133,7 @@ func Lock(path, taken string) (*flock.Flock, error) {
 
 // Append writes v as a line of JSON, in one write.
 func (j *Journal) Append(v any) error {
-	line, err := object.Encode(v)
+	line, err := rawjson.Encode(v)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func Follow(path string, from int64, do func(line []byte) error) error {
 
 // WriteJSON writes v as JSON to a file, which appears complete or not at all.
 func WriteJSON(path string, v any) error {
-	text, err := object.EncodeIndent(v, "", "  ")
+	text, err := rawjson.EncodeIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

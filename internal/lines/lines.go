@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -37,6 +38,51 @@ func Scan(data []byte, atEOF bool) (advance int, token []byte, err error) {
 func One(text string) string { return breaks.Replace(text) }
 
 var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+
+// Short returns a message in which a long value in quotes is cut to its two ends, and so
+// is what is very long altogether, because a message may quote a text of any length.
+func Short(message string) string {
+	const mostQuoted, most = 200, 1500 // bytes
+	var short strings.Builder
+	for len(message) > mostQuoted {
+		at := strings.IndexByte(message, '"')
+		if at < 0 {
+			break
+		}
+		quoted, err := strconv.QuotedPrefix(message[at:])
+		// A quotation mark behind a letter ends no value that begins before it.
+		if err != nil || at > 0 && !strings.ContainsRune(" ([{:,=", rune(message[at-1])) {
+			quoted = message[at : at+1]
+		}
+		short.WriteString(message[:at])
+		message = message[at+len(quoted):]
+		value, _ := strconv.Unquote(quoted) // "" for a quotation mark alone
+		if len(value) > mostQuoted {
+			quoted = strconv.Quote(ends(value, mostQuoted))
+		}
+		short.WriteString(quoted)
+	}
+	short.WriteString(message)
+	return ends(short.String(), most)
+}
+
+// ends returns a text of at most most bytes, whose middle is left out if need be.
+func ends(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	const middle = " … "
+	end := (most - len(middle)) / 2
+	return strings.ToValidUTF8(text[:end], "") + middle + strings.ToValidUTF8(text[len(text)-end:], "")
+}
+
+// ShortAll cuts each of some messages as Short does.
+func ShortAll(messages []string) []string {
+	for i, message := range messages {
+		messages[i] = Short(message)
+	}
+	return messages
+}
 
 // CSV passes CSV on to encoding/csv, which drops a CR before an LF inside quotes.
 // CSV doubles such a CR, so that the cell keeps one. Outside quotes, CSV refuses

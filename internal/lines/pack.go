@@ -23,22 +23,11 @@ func Packed(name string) string {
 	return end
 }
 
-// starts are the bytes with which compressed files begin, by the ending that their
-// names should have.
-var starts = map[string]string{".gz": "\x1f\x8b", ".zst": "\x28\xb5\x2f\xfd"}
-
 // Unpack returns a reader of the text in r, a file's bytes, which it
-// decompresses as the file's name says. A compressed file whose name does not say
-// so is an error.
+// decompresses as the file's name says. A file that is no text, or is compressed
+// without a name that says so, is an error of the first Read.
 func Unpack(name string, r io.Reader) (io.Reader, error) {
 	from := bufio.NewReaderSize(r, 1<<16)
-	for end, start := range starts {
-		there, _ := from.Peek(len(start))
-		if string(there) == start && Packed(name) != end {
-			return nil, fmt.Errorf("the file is packed by %s, and its name does not say so: let it end in %s",
-				kinds[end], end)
-		}
-	}
 	u := unpacked{kind: kinds[Packed(name)]}
 	var err error
 	switch u.kind {
@@ -47,12 +36,12 @@ func Unpack(name string, r io.Reader) (io.Reader, error) {
 	case "zstd":
 		u.from, err = zstd.NewReader(from, zstd.WithDecoderConcurrency(1))
 	default:
-		return from, nil
+		return Text(from), nil
 	}
 	if err != nil {
 		return nil, u.broken(err)
 	}
-	return u, nil
+	return Text(u), nil
 }
 
 // unpacked is the text of a compressed file.

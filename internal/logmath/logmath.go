@@ -54,3 +54,11 @@ func Sigmoid(x float64) float64 {
 
 // Finite reports whether a number is neither NaN nor infinite.
 func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// Known returns x for a number that may be missing: nil if x is NaN.
+func Known(x float64) *float64 {
+	if math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"infill/internal/check"
-	"infill/models/hub"
+	"infill/models"
 )
 
 // Hub is a server on loopback that behaves like the Hugging Face hub. It serves
@@ -269,6 +269,6 @@ func (s *Hub) stop(n int, then func(*http.Request)) Answer {
 }
 
 // Options returns options with which a client soon gives up.
-func (s *Hub) Options() hub.Options {
-	return hub.Options{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
+func (s *Hub) Options() models.PullOptions {
+	return models.PullOptions{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, Stall: 10 * time.Second}
 }

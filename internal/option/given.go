@@ -1,13 +1,14 @@
 package option
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 
-	"infill/internal/object"
+	"infill/internal/rawjson"
 )
 
 // A Given is an option with the value that a user gave.
@@ -44,13 +45,11 @@ func (o Option) Of(value any) Given { return Given{o, reflect.ValueOf(value)} }
 // With returns a value together with that of a later use of the same flag. ok is
 // false if the two exclude each other.
 func (g Given) With(later Given) (both Given, ok bool) {
-	list, joins := g.Value().(interface {
-		With(later any) (both any, ok bool)
-	})
+	list, joins := g.Option.rule.own.(Joined)
 	if !joins {
 		return later, true
 	}
-	value, ok := list.With(later.Value())
+	value, ok := list.Join(g.Value(), later.Value())
 	return Given{g.Option, reflect.ValueOf(value)}, ok
 }
 
@@ -83,6 +82,18 @@ func With[T any](of T, given []Given) T {
 	return own.Elem().Interface().(T)
 }
 
+// Without returns a struct whose field of the option is zero.
+func Without[T any](of T, name string) T {
+	own := reflect.New(reflect.TypeOf(of))
+	own.Elem().Set(reflect.ValueOf(of))
+	for _, f := range fields(own.Elem().Type()) {
+		if f.name == name {
+			own.Elem().FieldByIndex(f.Index).SetZero()
+		}
+	}
+	return own.Elem().Interface().(T)
+}
+
 // An Error says what is wrong with the value of a key.
 type Error struct{ Key, Reason string }
 
@@ -95,7 +106,8 @@ func (e *Error) Error() string { return e.Key + ": " + e.Reason }
 // options with keys. null and "" say nothing, [] and {} are an empty list, and 3.0
 // is 3 where a whole number is wanted. Keys for which keep is true, and unknown ones,
 // are the rest. Its errors are *Errors.
-func (s *Set) Read(fields []object.Field, keep func(key string) bool) (given []Given, rest []object.Field, err error) {
+func (s *Set) Read(fields []rawjson.Field, keep func(key string) bool) (given []Given, rest []rawjson.Field,
+	err error) {
 	keys := map[string]string{} // the key of each option
 	for _, field := range fields {
 		o, known := s.Find(field.Key)
@@ -120,24 +132,24 @@ func (s *Set) Read(fields []object.Field, keep func(key string) bool) (given []G
 }
 
 // Read reads a field of JSON, see [Set.Read]. ok is false if the value says nothing.
-func (o Option) Read(field object.Field) (g Given, ok bool, err error) {
+func (o Option) Read(field rawjson.Field) (g Given, ok bool, err error) {
 	v := field.Value
 	if v.IsNull() || string(v) == `""` {
 		return g, false, nil
 	}
-	err = object.Whole(v)
+	err = rawjson.Whole(v)
 	if err != nil {
 		return g, false, &Error{field.Key, "the value " + err.Error()}
 	}
 	value, err := o.rule.json(v)
 	if err != nil {
-		return g, false, &Error{field.Key, fmt.Sprintf("%.60q is not %v", shown(v), err)}
+		return g, false, &Error{field.Key, fmt.Sprintf("%q is not %v", shown(v), err)}
 	}
 	return Given{o, value}, true, nil
 }
 
 // shown returns a value as text: a string without its quotes.
-func shown(v object.Value) string {
+func shown(v rawjson.Value) string {
 	text, err := v.Text()
 	if err != nil {
 		return string(v)
@@ -146,29 +158,24 @@ func shown(v object.Value) string {
 }
 
 // json reads JSON into a value.
-func (r rule) json(v object.Value) (reflect.Value, error) {
-	own := reflect.New(r.of)
-	lists, numbered := own.Interface().(Numbered)
-	list, listed := own.Interface().(interface{ SetList([]string) error })
+func (r rule) json(v rawjson.Value) (reflect.Value, error) {
+	lists, numbered := r.own.(Numbered)
+	list, listed := r.own.(Listed)
 	switch {
 	case v.IsObject() && numbered:
 		values, err := listsIn(v, lists)
 		if err != nil {
-			return own.Elem(), err
+			return reflect.Value{}, err
 		}
-		err = lists.SetLists(values)
-		return own.Elem(), err
+		value, err := lists.Lists(values)
+		return reflect.ValueOf(value), err
 	case v.IsList() && listed:
-		err := list.SetList(textsIn(v))
-		return own.Elem(), err
+		value, err := list.List(textsIn(v))
+		return reflect.ValueOf(value), err
 	case v.IsList() && r.of == reflect.TypeFor[[]string]():
-		odd := func(v object.Value) bool { return v.IsList() || v.IsObject() || v.IsNull() }
-		if slices.ContainsFunc(v.List(), odd) {
-			return own.Elem(), r.wanted()
-		}
 		return reflect.ValueOf(textsIn(v)), nil
 	case v.IsObject() || v.IsList():
-		return own.Elem(), r.otherKind(v)
+		return reflect.Value{}, r.otherKind(v)
 	}
 	value, err := r.read(shown(v))
 	n, whole := v.Whole()
@@ -179,18 +186,18 @@ func (r rule) json(v object.Value) (reflect.Value, error) {
 }
 
 // otherKind returns the error of an option for JSON of a kind that it does not take.
-func (r rule) otherKind(v object.Value) error {
+func (r rule) otherKind(v rawjson.Value) error {
 	want := r.schema().Want
 	if want != "" {
 		return errors.New(want)
 	}
 	_, err := r.read(string(v))
-	return err
+	return cmp.Or(err, r.wanted())
 }
 
 // textsIn returns the elements of a list as texts; one that is no text is an
 // empty one, which no option takes.
-func textsIn(v object.Value) []string {
+func textsIn(v rawjson.Value) []string {
 	texts := []string{}
 	for _, element := range v.List() {
 		one := ""
@@ -202,17 +209,9 @@ func textsIn(v object.Value) []string {
 	return texts
 }
 
-// Numbered is a Syntax with lists by the numbers of blanks.
-type Numbered interface {
-	// Split cuts the text of a list.
-	Split(text string) ([]string, error)
-	// SetLists sets the lists by their numbers.
-	SetLists(map[string][]string) error
-}
-
 // listsIn returns the lists of an object by their keys, without those that are null. A
 // string is the text of a list.
-func listsIn(v object.Value, of Numbered) (lists map[string][]string, err error) {
+func listsIn(v rawjson.Value, of Numbered) (lists map[string][]string, err error) {
 	lists = map[string][]string{}
 	for _, f := range v.Object() {
 		switch {

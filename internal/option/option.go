@@ -14,11 +14,14 @@
 // belongs to its own.
 //
 // A field is a bool, an int, an int64, a uint64, a float64, a string, a time.Duration, a
-// []string or an []int, or has a [Syntax]. The text of a list has commas; a comma inside
-// quotes parts nothing.
+// []string, an []int or a []float64, or its type reads and writes a text of its own, with
+// a method Check (see [Syntax]), or has a [Type] beside it. The text of a list has commas,
+// where a comma inside quotes parts nothing, or what the tag between names. If infinite is
+// "true", a number may be +Inf.
 package option
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/csv"
 	"errors"
@@ -32,14 +35,46 @@ import (
 	"time"
 )
 
-// A Syntax is the type of an option with texts of its own, which its pointer reads as
-// an encoding.TextUnmarshaler. The errors complete the sentence `"x" is not …`.
+// A Syntax is the type of an option that knows its wrong values. Its pointer may read texts
+// as an encoding.TextUnmarshaler, and its values may write them. The errors complete the
+// sentence `"x" is not …`.
 type Syntax interface {
-	encoding.TextMarshaler
-	// Schema says which JSON the option takes, beside a string with its text.
-	Schema() Schema
 	// Check returns what is wrong with a value that is not the zero value.
 	Check() error
+}
+
+// suggesting is a Syntax with suggestions.
+type suggesting interface{ Values() []string }
+
+// A Type reads and writes the values of a type that does not do so itself. Its errors
+// complete the sentence `"x" is not …`.
+type Type interface {
+	Read(text string) (any, error)
+	Text(value any) string
+	// Check returns what is wrong with a value.
+	Check(value any) error
+	// Schema says which JSON the option takes. Without Values, the examples of the tag are
+	// suggested.
+	Schema() Schema
+}
+
+// Listed is a Type that also reads lists of JSON.
+type Listed interface {
+	List(values []string) (any, error)
+}
+
+// Numbered is a Type that also reads JSON objects with lists by their keys.
+type Numbered interface {
+	// Split cuts the text of a list.
+	Split(text string) ([]string, error)
+	Lists(values map[string][]string) (any, error)
+}
+
+// Joined is a Type of an option that may be given several times.
+type Joined interface {
+	// Join returns a value together with a later one; ok is false if they exclude each
+	// other.
+	Join(one, later any) (both any, ok bool)
 }
 
 // A Schema says which JSON an option takes.
@@ -125,14 +160,17 @@ func (s *Set) bounds(of reflect.Type) []bound {
 
 // Of reads the tags of structs. It panics for tags that are wrong, which only a bug in
 // the program leads to.
-func Of(owners ...Owner) *Set {
+func Of(owners ...Owner) *Set { return OfTypes(nil, owners...) }
+
+// OfTypes does what Of does, for structs some of whose fields are of types with a Type.
+func OfTypes(types map[reflect.Type]Type, owners ...Owner) *Set {
 	s := &Set{}
 	for _, owner := range owners {
 		for _, field := range fields(reflect.TypeOf(owner.Zero)) {
 			at := slices.IndexFunc(s.list, func(o Option) bool { return o.Name == field.name })
 			if at < 0 {
 				at = len(s.list)
-				s.list = append(s.list, newOption(field))
+				s.list = append(s.list, newOption(field, types[field.Type]))
 			}
 			if owner.Method != "" {
 				s.list[at].Methods = append(s.list[at].Methods, owner.Method)
@@ -155,6 +193,9 @@ func fields(of reflect.Type) (list []field) {
 	if ok {
 		return known.([]field)
 	}
+	if of.Kind() != reflect.Struct { // such as the sampler of another module
+		return nil
+	}
 	for i := range of.NumField() {
 		name := of.Field(i).Tag.Get("option")
 		if name != "" {
@@ -165,9 +206,10 @@ func fields(of reflect.Type) (list []field) {
 	return list
 }
 
-func newOption(f field) Option {
+func newOption(f field, own Type) Option {
 	tag := f.Tag
 	r := ruleOf(f)
+	r.own = own
 	s := r.schema()
 	o := Option{Name: f.name, Alias: tag.Get("alias"), Short: tag.Get("short"), Help: tag.Get("help"),
 		Word: tag.Get("word"), Join: tag.Get("join"),
@@ -201,6 +243,7 @@ func (o Option) In(method string) bool { return o.Methods == nil || slices.Conta
 // A rule says which values a field may have, and how they are written.
 type rule struct {
 	of       reflect.Type
+	own      Type // of the field's type, or nil
 	enum     []string
 	examples []string
 	words    []word
@@ -208,15 +251,18 @@ type rule struct {
 	above    bool // whether low itself is too low
 	high     float64
 	bounded  [2]bool // whether the tags have low and high
+	infinite bool
+	between  string // what stands between the values of a list; "" is a comma
 }
 
 // word is a value with a text of its own.
 type word struct{ text, value string }
 
+// ruleOf reads the tags of a field. A wrong tag is a mistake in the program.
 func ruleOf(f field) rule {
 	tag := f.Tag
 	r := rule{of: f.Type, low: math.Inf(-1), high: math.Inf(1), enum: list(tag.Get("enum")),
-		examples: list(tag.Get("examples"))}
+		examples: list(tag.Get("examples")), infinite: tag.Get("infinite") == "true", between: tag.Get("between")}
 	for _, pair := range list(tag.Get("words")) {
 		text, value, ok := strings.Cut(pair, "=")
 		if !ok {
@@ -255,14 +301,26 @@ func (r rule) syntax() (s Syntax, ok bool) {
 	return s, ok
 }
 
+// schema tells other programs what values are allowed. Values that are only
+// examples leave it open.
 func (r rule) schema() Schema {
-	s, own := r.syntax()
-	if own {
-		return s.Schema()
-	}
 	values := r.examples
 	if r.enum != nil {
 		values = r.enum
+	}
+	s, own := r.syntax()
+	list, suggests := s.(suggesting)
+	switch {
+	case r.own != nil:
+		s := r.own.Schema()
+		if s.Values == nil {
+			s.Values = values
+		}
+		return s
+	case suggests:
+		return Schema{Kind: "string", Values: list.Values()}
+	case own:
+		return Schema{Kind: "string", Values: values}
 	}
 	switch r.of.Kind() {
 	case reflect.Bool:
@@ -284,6 +342,13 @@ func (r rule) schema() Schema {
 // read reads the text of a value. Its error completes the sentence `"x" is not …`.
 func (r rule) read(text string) (reflect.Value, error) {
 	v := reflect.New(r.of).Elem()
+	if r.own != nil {
+		value, err := r.own.Read(text)
+		if err == nil {
+			v.Set(reflect.ValueOf(value))
+		}
+		return v, err
+	}
 	reader, own := v.Addr().Interface().(encoding.TextUnmarshaler)
 	if own {
 		err := reader.UnmarshalText([]byte(text))
@@ -364,9 +429,13 @@ func (r rule) parseList(v reflect.Value, text string) error {
 	if text == "" {
 		return nil
 	}
-	words, err := Split(text)
-	if err != nil {
-		return err
+	words := strings.Split(text, r.between)
+	if r.between == "" {
+		var err error
+		words, err = Split(text)
+		if err != nil {
+			return err
+		}
 	}
 	for _, word := range words {
 		element := reflect.New(r.of.Elem()).Elem()
@@ -416,15 +485,29 @@ func (r rule) within(v reflect.Value) bool {
 		x = float64(v.Int())
 	case reflect.Float64:
 		x = v.Float()
-		if math.IsInf(x, 0) {
+		if math.IsInf(x, 0) && !(r.infinite && x > 0) {
 			return false
 		}
 	case reflect.String:
 		return r.enum == nil || slices.Contains(r.enum, v.String())
+	case reflect.Slice:
+		return r.allWithin(v)
 	default:
 		return true
 	}
 	return x >= r.low && x <= r.high && !(r.above && x == r.low)
+}
+
+// allWithin reports whether each value of a list is in the bounds.
+func (r rule) allWithin(v reflect.Value) bool {
+	one := r
+	one.of = r.of.Elem()
+	for i := range v.Len() {
+		if !one.within(v.Index(i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // wanted returns what is not wanted otherwise.
@@ -440,6 +523,10 @@ func (r rule) wanted() error {
 	case reflect.Slice:
 		if r.of.Elem().Kind() == reflect.Int {
 			return errors.New("a list of whole numbers, such as 2,3")
+		}
+		if r.of.Elem().Kind() == reflect.Float64 {
+			one := rule{of: r.of.Elem(), low: r.low, above: r.above, high: r.high, bounded: r.bounded}
+			return fmt.Errorf("finite numbers with %s between them, each %w", cmp.Or(r.between, ","), one.wanted())
 		}
 		return errors.New("a list of texts, such as red,dark blue")
 	case reflect.Int, reflect.Int64:
@@ -470,6 +557,12 @@ func (r rule) wanted() error {
 
 // text writes a value as read reads it.
 func (r rule) text(v reflect.Value) string {
+	if r.own != nil {
+		if v.Kind() == reflect.Interface && v.IsNil() {
+			return ""
+		}
+		return r.own.Text(v.Interface())
+	}
 	own, ok := v.Interface().(encoding.TextMarshaler)
 	if ok {
 		text, _ := own.MarshalText() // no MarshalText of an option fails
@@ -479,6 +572,9 @@ func (r rule) text(v reflect.Value) string {
 		var words []string
 		for i := range v.Len() {
 			words = append(words, fmt.Sprint(v.Index(i).Interface()))
+		}
+		if r.between != "" {
+			return strings.Join(words, r.between)
 		}
 		return Join(words)
 	}
@@ -494,6 +590,9 @@ func (r rule) text(v reflect.Value) string {
 func (r rule) check(v reflect.Value) error {
 	if v.IsZero() {
 		return nil
+	}
+	if r.own != nil {
+		return r.own.Check(v.Interface())
 	}
 	own, ok := v.Interface().(Syntax)
 	text := ""
@@ -556,6 +655,32 @@ func (s *Set) Said(of any) []Fact {
 		}
 	}
 	return facts
+}
+
+// NonZero returns the options of a struct that are not zero, with their texts.
+func (s *Set) NonZero(of any) []Fact {
+	v := reflect.Indirect(reflect.ValueOf(of))
+	var facts []Fact
+	for _, b := range s.bounds(v.Type()) {
+		own := v.FieldByIndex(b.Index)
+		if !own.IsZero() {
+			facts = append(facts, Fact{b.name, b.rule.text(own)})
+		}
+	}
+	return facts
+}
+
+// Fill sets the fields of *to, one of the set's structs, that are zero to those of from,
+// a struct of the same type.
+func (s *Set) Fill(to, from any) {
+	v := reflect.ValueOf(to).Elem()
+	other := reflect.Indirect(reflect.ValueOf(from))
+	for _, b := range s.bounds(v.Type()) {
+		own := v.FieldByIndex(b.Index)
+		if own.IsZero() {
+			own.Set(other.FieldByIndex(b.Index))
+		}
+	}
 }
 
 // Facts returns the options of a struct with their texts.

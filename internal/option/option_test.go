@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"infill/internal/object"
 	"infill/internal/option"
+	"infill/internal/rawjson"
 )
 
 // request has an option of each kind.
@@ -121,7 +121,7 @@ func TestJSON(t *testing.T) {
 		`{"count": null, "rate": "", "seed": "18446744073709551615"}`: {Seed: 1<<64 - 1},
 		`{"kind": "", "kinds": "green"}`:                              {Kind: "green"},
 	} {
-		v, err := object.Read([]byte(text))
+		v, err := rawjson.Read([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestJSON(t *testing.T) {
 		`{"text": ["a"]}`:                   `text: "[\"a\"]" is not a text`,
 		`{"kind": "red", "kinds": "green"}`: `kinds: it is the same as kind: give one of them`,
 	} {
-		v, err := object.Read([]byte(text))
+		v, err := rawjson.Read([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	v, _ := object.Read([]byte(`{"count": 3, "other": 4, "kind": "x"}`))
+	v, _ := rawjson.Read([]byte(`{"count": 3, "other": 4, "kind": "x"}`))
 	given, rest, err := set.Read(v.Object(), func(key string) bool { return key == "kind" })
 	if err != nil || len(given) != 1 || len(rest) != 2 {
 		t.Errorf("%v, rest %v, error %v", given, rest, err)

@@ -12,6 +12,10 @@ import (
 // so that a slow value stops no others.
 const behind = 4
 
+// early is how many values Each has in work at first. Each result that is emitted admits
+// one more, up to the width: so the first results come soon, however large the width is.
+const early = 4
+
 // task is a value in work. made and err are set before done is closed.
 type task[R any] struct {
 	made R
@@ -19,17 +23,29 @@ type task[R any] struct {
 	done chan struct{}
 }
 
-// Each takes values from next until next returns io.EOF. It calls do for
+// Each takes values from next until next returns io.EOF. It calls do for up to
 // width values at once, and passes the results to emit in the order of next.
 // next is never called twice at once, nor is emit. Each returns the first
 // error, in that order, of emit, do, next or ctx, after it has emitted all
 // earlier results. A function that panics has the error [*Panic].
 func Each[T, R any](ctx context.Context, width int, next func(context.Context) (T, error),
 	do func(context.Context, T) (R, error), emit func(R) error) error {
-	width = max(1, width)
+	return each(ctx, early, width, next, do, emit)
+}
+
+// each does what Each does, with first values in work at first.
+func each[T, R any](ctx context.Context, first, width int, next func(context.Context) (T, error),
+	do func(context.Context, T) (R, error), emit func(R) error) error {
+	first, width = max(1, first), max(1, width)
 	inner, cancel := context.WithCancel(ctx)
 	ordered := make(chan *task[R], behind*width)
 	places := make(chan struct{}, width)
+	// kept are places that are given one by one, each after a result: the first
+	// results come soon if few values share the machine.
+	kept := max(0, width-first)
+	for range kept {
+		places <- struct{}{}
+	}
 	var group sync.WaitGroup
 	group.Go(func() {
 		defer close(ordered)
@@ -67,6 +83,10 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 		if err != nil {
 			break
 		}
+		if kept > 0 {
+			kept--
+			<-places
+		}
 	}
 	cancel()
 	group.Wait()
@@ -87,7 +107,7 @@ func call[R any](ctx context.Context, f func(context.Context) (R, error)) (made 
 // [*Panic].
 func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
 	i := -1
-	return Each(ctx, width, func(context.Context) (int, error) {
+	return each(ctx, width, width, func(context.Context) (int, error) {
 		i++
 		if i == n {
 			return 0, io.EOF

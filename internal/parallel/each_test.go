@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -42,6 +43,61 @@ func TestEach(t *testing.T) {
 	if n := most.Load(); n < 2 || n > 8 {
 		t.Errorf("%d at once", n)
 	}
+}
+
+// TestFirstComesSoon: where a machine shares its time among all values in work, the first
+// result comes after a few of them, and later the width is full.
+func TestFirstComesSoon(t *testing.T) {
+	const width, each = 256, 400 * time.Millisecond // of the machine's time
+	synctest.Test(t, func(t *testing.T) {
+		machine := make(chan struct{}, 1)
+		var working, most atomic.Int64
+		began := time.Now()
+		first := time.Duration(0)
+		number := 0
+		err := Each(t.Context(), width, func(context.Context) (int, error) {
+			number++
+			if number > 4*width {
+				return 0, io.EOF
+			}
+			return number, nil
+		}, func(context.Context, int) (int, error) {
+			most.Store(max(most.Load(), working.Add(1)))
+			defer working.Add(-1)
+			for range 20 {
+				machine <- struct{}{}
+				time.Sleep(each / 20)
+				<-machine
+			}
+			return 0, nil
+		}, func(int) error {
+			if first == 0 {
+				first = time.Since(began)
+			}
+			return nil
+		})
+		if err != nil || first > 2*time.Second || time.Since(began) != 4*width*each {
+			t.Errorf("the first of %d results comes after %v, and all after %v, error %v", 4*width, first,
+				time.Since(began), err)
+		}
+		if most.Load() != width {
+			t.Errorf("%d at once, want %d", most.Load(), width)
+		}
+	})
+}
+
+// TestWidthOfNone: a width that nobody gave is one at a time.
+func TestWidthOfNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		err := All(t.Context(), 0, 3, func(context.Context, int) error {
+			made++
+			return nil
+		})
+		if err != nil || made != 3 {
+			t.Errorf("%d of 3 are made, error %v", made, err)
+		}
+	})
 }
 
 // TestErrors: all before the first error is emitted, and nothing after it.

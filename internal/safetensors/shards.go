@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"infill/internal/object"
+	"infill/internal/rawjson"
 	"infill/internal/regular"
 )
 
@@ -65,7 +65,7 @@ func readIndex(path string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, err := object.Read(content)
+	value, err := rawjson.Read(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the index %w", path, err)
 	}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import json
 import operator
 import os
 import sys
 import time
-import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -18,6 +19,7 @@ from ._process import Answer, InfillError, PipelineException, Process, ProgramEn
 from ._results import Exercise, Pair, Result, Score
 
 T = TypeVar("T")
+_Row = str | Mapping[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 # How many requests of a list are with the program at once: enough to fill its calls.
@@ -68,37 +70,44 @@ class Infill:
         self._process = Process([self._command, "serve", "--pipe", "--quiet", *self._flags])
 
     @overload
-    def fill(self, template: str, *, progress: bool | None = None, **options: Any) -> Result: ...
+    def fill(self, template: str | Mapping[str, Any], *, progress: bool | None = None, **options: Any) -> Result: ...
     @overload
     def fill(
-        self, template: Iterable[str], *, progress: bool | None = None, errors: Literal["raise"] = "raise", **options: Any
+        self, template: Iterable[_Row], *, progress: bool | None = None, errors: Literal["raise"] = "raise", **options: Any
     ) -> list[Result]: ...
     @overload
     def fill(
-        self, template: Iterable[str], *, progress: bool | None = None, errors: Literal["keep"], **options: Any
+        self, template: Iterable[_Row], *, progress: bool | None = None, errors: Literal["keep"], **options: Any
     ) -> list[Result | InfillError]: ...
     @_public
     def fill(
-        self, template: str | Iterable[str], *, progress: bool | None = None, errors: str = "raise", **options: Any
+        self, template: _Row | Iterable[_Row], *, progress: bool | None = None, errors: str = "raise", **options: Any
     ) -> Any:
         """Fill the blanks of a template, or of each of several.
 
-        Of several, one that is wrong is an error that names it. With errors="keep", the
-        error stands in its place, and the others are filled; so it is with a missing value.
+        A template is a text, or a row with options of its own, as a line of JSON has them:
+        {"template": "a [MASK] house", "slot": {1: ["red", "green"]}}. An option of a row
+        and of the call is an error. Of several, one that is wrong is an error that names it.
+        With errors="keep", the error stands in its place, and the others are filled; so it is
+        with a missing value.
 
         Options are those of the command, with underscores: top, slot, ban, pos, blank,
         order, budget, samples, seed, sampler, steps, ... slot takes a list for every
         blank, or a dictionary, {1: ["red", "green"]}.
         """
-        if isinstance(options.get("slot"), Mapping):
-            options["slot"] = {str(blank): words for blank, words in options["slot"].items()}
-        for name, value in options.items():
-            if isinstance(value, float) and value.is_integer():
-                options[name] = int(value)  # budget=1e4
-        if isinstance(template, str):
-            return _read(Result, self._process.ask("/v1/fill", {"template": template, **options}).body)
+        options = _options(options)
+        if isinstance(template, (str, Mapping)):
+            body = _request(_no_list(template) if isinstance(template, str) else template, options)
+            return _read(Result, self._process.ask("/v1/fill", body).body)
         keep = _keeps(errors)
-        bodies = [_body(text, {"template": text, **options}) for text in _texts(template, keep=keep)]
+        bodies: list[dict[str, Any] | InfillError] = []
+        for i, row in enumerate(_texts(template, keep=True, rows=True)):
+            try:
+                bodies.append(_request(row, options))
+            except InfillError as error:
+                if not keep:
+                    raise InfillError(f"item {i}: {error}") from None
+                bodies.append(error)
         return self._each("/v1/fill", bodies, Result, progress, keep=keep)
 
     @_public
@@ -113,21 +122,24 @@ class Infill:
     ) -> Any:
         """Fill the templates of a file or of a table, as `infill run` does.
 
-        The input is a path, or a table of pandas or polars. A path to CSV, TSV, JSON lines or
+        The input is a path, or a table of pandas or polars (a LazyFrame is collected). A path to CSV, TSV, JSON lines or
         text is the command's output, with its resume, overwrite, rejects, signature and bytes.
         Without an output, a table comes back, of the same kind: a row for each fill, and the
         columns of the table behind. Parquet is read as a table of pandas, and written under the
         rules of other outputs: it refuses what is there, and takes resume and overwrite.
 
-        A row that cannot be filled stays in a table and in Parquet, with its text, and a column
-        error says why. Other outputs leave it out, and OUTPUT.rejects.jsonl says why.
+        Columns and types follow from the options, the number of blanks and the input's columns,
+        and never from values, so parts of a data set fit together. A row that cannot be filled
+        stays in a table and in Parquet, with its text; the column error, always there, says why. Other outputs leave it out, and OUTPUT.rejects.jsonl says why.
+
+        Progress is shown in a terminal and in a notebook, with progress=True everywhere, and
+        with progress=False nowhere.
 
         run returns the path of the output, or the table. Options are those of the command, with
         underscores: column, columns, keep, overwrite, top, slot, ban, sampler, ...
         """
-        shown = sys.stderr.isatty() if progress is None else progress
         program = [self._command, "run", *self._flags]
-        made, warned = _runs.of_any(program, input, output, shown, {"resume": resume, **options})
+        made, warned = _runs.of_any(program, input, output, _runs.shows(progress), {"resume": resume, **options})
         for warning in warned:
             _warn(warning)
         return made
@@ -143,7 +155,7 @@ class Infill:
         top_k = operator.index(top_k)
         parameters["top_k"] = top_k or 1
         if targets is not None:
-            parameters["targets"] = [targets] if isinstance(targets, str) else list(targets)
+            parameters["targets"] = [_no_list(targets)] if isinstance(targets, str) else list(targets)
             if not parameters["targets"]:
                 raise ValueError("targets: at least one must be given")
 
@@ -205,8 +217,11 @@ class Infill:
         every: int | None = None,
         pos: str | None = None,
         words: Iterable[str] | None = None,
+        names: bool = False,
+        protect: Iterable[str] | None = None,
         options: int | None = None,
         below: float = 1,
+        apart: float = 0,
         bits: str | None = None,
         clear: bool = False,
         seed: int = 1,
@@ -215,15 +230,20 @@ class Infill:
         Make an exercise of a text: gaps, answers to choose from, and a key.
 
         every, pos and words choose the gaps. Without them, the text has its gaps in
-        brackets: the [gate] was open. bits="1-6" takes only gaps whose key has so many.
+        brackets: the [gate] was open. names=True takes names, too, and protect lists
+        texts and ~patterns that are no gaps. bits="1-6" takes only gaps whose key has so
+        many. apart=12 leaves out wrong answers that suit their sentence.
         """
         body = {
             "text": text,
             "every": every,
             "pos": pos,
             "words": None if words is None else _texts(words),
+            "names": names,
+            "protect": None if protect is None else _texts(protect),
             "options": options,
             "below": below,
+            "apart": apart,
             "bits": bits,
             "clear": clear,
             "seed": seed,
@@ -335,30 +355,81 @@ def _body(text: str | InfillError, body: dict[str, Any]) -> dict[str, Any] | Inf
     return text if isinstance(text, InfillError) else body
 
 
+def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a fill as JSON has them."""
+    made = dict(options)
+    if isinstance(made.get("slot"), Mapping):
+        made["slot"] = {str(blank): words for blank, words in made["slot"].items()}
+        if len(made["slot"]) < len(options["slot"]):
+            raise InfillError("slot: a blank is given twice")
+    for name, value in made.items():
+        if isinstance(value, float) and value.is_integer():
+            made[name] = int(value)  # budget=1e4
+    return made
+
+
+def _request(row: _Row | InfillError, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the request of a text or a row, with the options of the call."""
+    if isinstance(row, InfillError):
+        raise row
+    if isinstance(row, str):
+        return {"template": row, **options}
+    own = _options({str(name): value for name, value in row.items() if not _missing(value)})
+    if "template" not in row:
+        raise InfillError(f"the row has no template: its keys are {', '.join(map(str, row)):.200}")
+    if not isinstance(own.get("template"), str):
+        raise InfillError("template: " + _NO_TEXT.format(row["template"]))
+    for name in own:
+        if options.get(name) is not None:
+            raise InfillError(f"{name}: the row has {own[name]!r:.40} and the call {options[name]!r:.40}: give one of them")
+    return {**options, **own}
+
+
+def _missing(value: Any) -> bool:
+    """Return whether a cell of a table is empty: None, NaN, or the NA of pandas."""
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+
+
+_NO_TEXT = "{!r:.80} is no text: fill in what is missing, or leave it out"
+
+
 @overload
 def _texts(texts: Any, of: str = "item") -> list[str]: ...
 @overload
 def _texts(texts: Any, of: str = "item", *, keep: bool) -> list[str | InfillError]: ...
-def _texts(texts: Any, of: str = "item", *, keep: bool = False) -> Any:
-    """Return one text, or many, as a list.
+@overload
+def _texts(texts: Any, of: str = "item", *, keep: bool, rows: bool) -> list[_Row | InfillError]: ...
+def _texts(texts: Any, of: str = "item", *, keep: bool = False, rows: bool = False) -> Any:
+    """Return one text, or many, as a list. If rows is true, a dictionary is as good as a text.
 
     An error names the first that is none. If keep is true, an error stands in the place of each.
     """
     if isinstance(texts, str):
-        return [texts]
+        return [_no_list(texts)]
     one = isinstance(texts, (bytes, bytearray, Mapping)) or not hasattr(texts, "__iter__")
     if one or getattr(texts, "ndim", 1) != 1:  # a table would give the names of its columns
         raise InfillError(f"{texts!r:.80} is no text, nor a list of texts")
-    found = list(texts)
+    found = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)  # pyarrow's elements are no texts
     for i, text in enumerate(found):
-        if isinstance(text, str):
+        if isinstance(text, str) or rows and isinstance(text, Mapping):
             continue
-        wrong = f"{text!r:.80} is no text: fill in what is missing, or leave it out"
+        wrong = _NO_TEXT.format(text)
         if not keep:
             where = f"item {i}" if of == "item" else of
             raise InfillError(f"{where}: {wrong}")
         found[i] = InfillError(wrong)
     return found
+
+
+def _no_list(text: str) -> str:
+    """Return the text, or refuse one that is a JSON list of texts, which stands for the list."""
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(items, list) and all(isinstance(item, str) for item in items):
+        raise InfillError(f"{text!r:.80} is a JSON list: give the list itself, as json.loads returns it")
+    return text
 
 
 def _score(answer: list[dict[str, Any]]) -> Score:
@@ -370,34 +441,78 @@ def _score(answer: list[dict[str, Any]]) -> Score:
 
 
 class _Bar:
-    """Progress of a list that takes more than two seconds, on standard error."""
+    """Progress of a list that takes more than two seconds."""
 
     def __init__(self, number: int, wanted: bool | None):
-        if wanted is None:
-            wanted = number > 1 and ("ipykernel" in sys.modules or sys.stderr is not None and sys.stderr.isatty())
-        self._number, self._wanted, self._shown = number, wanted, False
+        self._number, self._wanted = number, (wanted or number > 1) and _runs.shows(wanted)
+        self._line = _runs.Line()
         self._began = self._told = time.monotonic()
 
     def tell(self, done: int) -> None:
         now = time.monotonic()
         if not self._wanted or now - self._told < 0.5 or now - self._began < 2:
             return
-        self._told, self._shown = now, True
+        self._told = now
         left = (now - self._began) / done * (self._number - done)
-        print(f"\r{done} of {self._number}, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+        self._line.write(f"{done} of {self._number}, {left:.0f} s left")
 
     def end(self) -> None:
-        if self._shown:
-            print(f"\r{self._number} of {self._number}, {time.monotonic() - self._began:.0f} s", file=sys.stderr)
+        self._line.end(f"{self._number} of {self._number}, {time.monotonic() - self._began:.0f} s")
 
 
-class _FillMask:
-    def __init__(self, infill: Infill, top_k: int, targets: Any, tokenizer_kwargs: Mapping[str, Any] | None):
+@dataclasses.dataclass(frozen=True)
+class _Device:
+    """A device, with the attributes and the text of a torch.device."""
+
+    type: str
+    index: int | None = None
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+class _Part:
+    """What the program has of a part of a pipeline; anything else is an error, and no pretence."""
+
+    _whole = "the pipeline"
+
+    def __getattr__(self, name: str) -> Any:
+        there = ", ".join(sorted(key for key in dir(self) if key[0] != "_"))
+        raise AttributeError(f"{self._whole} has no {name}: the program has {there}")
+
+
+class _Model(_Part):
+    _whole = "the pipeline's model"
+
+    def __init__(self, name: str, device: _Device):
+        self.name_or_path, self.device = name, device
+
+
+class _Tokenizer(_Part):
+    _whole = "the pipeline's tokenizer"
+
+    def __init__(self, name: str, process: Process, mask: str, mask_id: int):
+        self.name_or_path, self._process, self.mask_token, self.mask_token_id = name, process, mask, mask_id
+
+    @_public
+    def tokenize(self, text: str) -> list[str]:
+        """Return the tokens of a text, without those that the model adds at its ends."""
+        tokens: list[str] = self._process.ask("/v1/tokens", {"text": text}).body["tokens"]
+        return tokens
+
+
+class _FillMask(_Part):
+    def __init__(self, infill: Infill, name: Any, top_k: int, targets: Any, tokenizer_kwargs: Mapping[str, Any] | None):
         self.task, self.infill, self.top_k, self.targets = "fill-mask", infill, top_k, targets
         self.truncation = _truncates(tokenizer_kwargs)
         (model,) = infill._process.ask("/v1/models", None).body
-        self.tokenizer = types.SimpleNamespace(mask_token=model["mask"])
+        name = os.fspath(name or model["name"])
+        self.tokenizer = _Tokenizer(name, infill._process, model["mask"], model["mask_id"])
         infill._masks(f"a {model['mask']}", 1, None, own_mask=True)  # a device that is not here is refused now
+        (model,) = infill._process.ask("/v1/models", None).body
+        kind, _, index = model["device"].partition(":")
+        self.device = _Device(kind, int(index) if index else None)
+        self.model = _Model(name, self.device)
 
     @_public
     def __call__(
@@ -494,6 +609,8 @@ def pipeline(
     error; tokenizer_kwargs={"truncation": True} cuts it at the right, as there. batch_size,
     num_workers and use_fast change nothing: the program chooses its own.
     Numbers are computed in float32, so that dtype can be nothing else.
+    The pipeline has model.name_or_path, device, tokenizer.mask_token, .mask_token_id and
+    .tokenize, and no torch: other attributes of these are errors.
     Other arguments of transformers that change nothing here are taken with a warning, and
     those that would change the answer are refused. threads and program are those of Infill.
     """
@@ -524,9 +641,10 @@ def pipeline(
     for kind in (dtype, torch_dtype, of_model.get("dtype"), of_model.get("torch_dtype")):
         if kind is not None and str(kind).removeprefix("torch.") not in ("auto", "float32", "float"):
             raise ValueError(f"dtype: {kind} is not here: numbers are computed in float32")
+    given = model
     if revision is not None:
         if model is None or os.path.isdir(model):
             raise ValueError("revision: it is for the name of a model, not for a folder or the default")
         model = f"{os.fspath(model)}@{revision}"
     made = Infill(model, device=device, threads=threads, program=program)
-    return _FillMask(made, top_k, targets, tokenizer_kwargs)
+    return _FillMask(made, given, top_k, targets, tokenizer_kwargs)

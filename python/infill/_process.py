@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import importlib
 import importlib.metadata
 import io
 import itertools
@@ -33,6 +34,14 @@ _GONE = 499
 
 class InfillError(Exception):
     """What is wrong with a request, or with the program, in one line."""
+
+
+def needed(module: str) -> Any:
+    """Import a module that only some results need."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InfillError(f"this needs {module}: install it, as with pip install {module}") from None
 
 
 class PipelineException(InfillError):

@@ -7,6 +7,8 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from ._process import needed
+
 
 @dataclasses.dataclass(frozen=True)
 class Fill:
@@ -35,7 +37,7 @@ class Table:
 
     def to_pandas(self) -> Any:
         """Return a pandas.DataFrame."""
-        import pandas  # type: ignore[import-untyped,unused-ignore]
+        pandas = needed("pandas")
 
         return pandas.DataFrame(self.rows())
 
@@ -46,12 +48,6 @@ class Table:
         head = "".join(f"<th>{html.escape(str(name))}</th>" for name in rows[0])
         body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _characters(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return what bytes of UTF-8 are in characters."""
-    data = text.encode()
-    return len(data[:start].decode()), len(data[:end].decode())
 
 
 def _cell(value: Any) -> str:
@@ -82,7 +78,7 @@ class Result(Table, Sequence[Fill]):
                 f.get("probability"),
                 f["log_likelihood"],
                 tuple(f["values"]),
-                tuple(_characters(f["text"], *span) for span in f["spans"]),
+                tuple((start, end) for start, end in f["spans"]),
                 tuple(f["token_ids"]),
                 f.get("share"),
             )
@@ -141,12 +137,13 @@ class Exercise(Table):
         self.warnings: list[str] = raw["warnings"]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each gap: its key, place, probability and bits, its options and rivals."""
+        """Return a dictionary for each gap: its key, place, probability and bits, its options, further right answers and rivals."""
         rows = []
         for gap in self.raw["gaps"]:
-            start, end = _characters(self.text, *gap["span"])
+            start, end = gap["span"]
             row = {"key": gap["key"], "start": start, "end": end, "probability": gap["probability"]}
-            rows.append({**row, "bits": gap["bits"], "options": gap.get("options", []), "rivals": gap["rivals"]})
+            answers = {"options": gap.get("options", []), "right": gap.get("right", []), "rivals": gap["rivals"]}
+            rows.append({**row, "bits": gap["bits"], **answers})
         return rows
 
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._process import InfillError, end
+from ._process import InfillError, end, needed
 
 # The column by which rows of the result find theirs of the table.
 _ROW = "infill_row"
@@ -43,21 +43,59 @@ def _list(value: Any) -> str:
     return ",".join('"' + str(v).replace('"', '""') + '"' for v in value)
 
 
-def run(command: Sequence[str], source: str, target: str, shown: bool) -> list[str]:
-    """Run the command from path to path. Return its warnings; an error is an InfillError."""
+def shows(progress: bool | None) -> bool:
+    """Whether progress is shown: as asked for, else in a terminal and in a notebook."""
+    if sys.stderr is None or progress is not None:
+        return bool(progress) and sys.stderr is not None
+    return sys.stderr.isatty() or "ipykernel.zmqshell" in sys.modules  # as tqdm.auto tells a notebook
+
+
+class Line:
+    """A line on standard error that changes."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def write(self, text: str) -> None:
+        print("\r" + text.ljust(len(self._text)), end="", file=sys.stderr, flush=True)
+        self._text = text
+
+    def end(self, text: str = "") -> None:
+        """Leave a text, or the last one, if anything was written."""
+        if self._text and text:
+            self.write(text)
+        if self._text:
+            print(file=sys.stderr, flush=True)
+        self._text = ""
+
+
+def run(command: Sequence[str], source: str, target: str, shown: bool, told: bool) -> list[str]:
+    """Run the command from path to path. Return its warnings; an error is an InfillError.
+
+    If shown is true, its progress is one line on standard error that changes. If told is
+    true, too, all else that it says is printed.
+    """
     lines: list[str] = []
-    words = [*command, "--out", target, "--", source]
+    bar = Line()
+    words = [*command, *["--progress=500ms"] * shown, "--out", target, "--", source]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
         assert process.stderr is not None
         try:
-            for line in process.stderr:
-                lines.append(line.rstrip("\n"))
-                if shown:
-                    print(line, end="", file=sys.stderr, flush=True)
+            for text in process.stderr:
+                at = re.match(r"infill: (\d+ of \d+(?:$|,| \().*)", text)
+                if at is None:
+                    lines.append(text.rstrip("\n"))
+                if at is not None and shown:
+                    bar.write(at[1])
+                elif told:
+                    bar.end()
+                    print(text, end="", file=sys.stderr, flush=True)
             code = process.wait()
         except BaseException:
             end(process)
             raise
+        finally:
+            bar.end()
     if code not in (0, 3):
         raise InfillError("\n".join(line.removeprefix("infill: ") for line in lines[-2:]) or f"the program ended with {code}")
     return [line.removeprefix("infill: warning: ") for line in lines if line.startswith("infill: warning: ")]
@@ -71,20 +109,22 @@ def of_any(program: Sequence[str], source: Any, output: Any, shown: bool, option
     has the output's name until it is converted: so the command decides as for other outputs
     what it may replace, and goes on with what is done.
     """
+    if type(source).__module__.startswith("polars.") and type(source).__name__ == "LazyFrame":
+        source = source.collect()
     _check(source, output, options)
     if _is_path(source) and not _is_parquet(source):
-        return output, run([*program, *flags(options)], os.fspath(source), os.fspath(output), shown)
+        return output, run([*program, *flags(options)], os.fspath(source), os.fspath(output), shown, shown)
     table = _table(source)
     _check_columns(table, options)
     with tempfile.TemporaryDirectory() as folder:
         if _is_path(output) and not _is_parquet(output):
             path = _write(table, folder, False)
-            return output, run([*program, *flags(options)], path, os.fspath(output), shown)
+            return output, run([*program, *flags(options)], path, os.fspath(output), shown, shown)
         path = _write(table, folder, True)
         wanted = options.pop("columns", None)
         wanted = [wanted] if isinstance(wanted, str) else wanted if wanted is None else list(wanted)
         target = os.path.join(folder, "fills.csv") if output is None else os.path.realpath(output)
-        warned = run([*program, *flags({**options, "to": "csv"})], path, target, shown and output is not None)
+        warned = run([*program, *flags({**options, "to": "csv"})], path, target, shown, shown and output is not None)
         if not os.path.exists(target):  # a part of a run has no output
             return output, warned
         failed = _failed(target)
@@ -132,14 +172,13 @@ def _check_columns(table: Any, options: Mapping[str, Any]) -> None:
 
 def _read(table: Any, options: Mapping[str, Any], target: str, failed: Mapping[int, str], wanted: Any, again: str) -> Any:
     """Return the command's CSV, and the rows that failed, as a table with the columns that are wanted."""
-    told = bool(failed) or "error" in map(str, table.columns) or "error" in (wanted or ())
-    made = (_of_pandas if _is_pandas(table) else _of_polars)(table, options.get("column", "template"), target, failed, told)
+    made = (_of_pandas if _is_pandas(table) else _of_polars)(table, options.get("column", "template"), target, failed)
     if wanted is None:
         return made
     for name in wanted:
         if name not in made.columns:
             raise InfillError(f"columns: the result has no column {name!r}: its columns are {', '.join(map(repr, made.columns))}{again}")
-    return made[wanted + ["error"] * (bool(failed) and "error" not in wanted)]  # no row that failed without its reason
+    return made[wanted + ["error"] * ("error" not in wanted)]  # no row that failed without its reason
 
 
 def _is_path(value: Any) -> bool:
@@ -151,9 +190,9 @@ def _is_parquet(value: Any) -> bool:
 
 
 def _is_pandas(table: Any) -> bool:
-    """Whether a table is that of pandas, or else of polars."""
+    """Whether a table is one of pandas, or else of polars; another is refused."""
     kind = type(table).__module__.partition(".")[0]
-    if kind not in ("pandas", "polars") or not hasattr(table, "columns"):
+    if kind not in ("pandas", "polars") or type(table).__name__ != "DataFrame":
         raise InfillError(f"{type(table).__name__} is no path, nor a table of pandas or polars")
     return kind == "pandas"
 
@@ -162,9 +201,12 @@ def _table(source: Any) -> Any:
     """Return the table that was given, or that of a Parquet file."""
     if not _is_path(source):
         return source
-    import pandas  # type: ignore[import-untyped,unused-ignore]
+    pandas = needed("pandas")
 
-    return pandas.read_parquet(source)
+    try:
+        return pandas.read_parquet(source)
+    except (OSError, ValueError) as error:  # pyarrow's errors of a broken file are of these
+        raise InfillError(f"{source}: it is missing, or no Parquet: {error}") from None
 
 
 def _reader(path: str) -> str:
@@ -243,7 +285,11 @@ def _plain(value: Any) -> Any:
         return [_plain(of) for of in value]
     if isinstance(value, float) and math.isinf(value):
         return str(value)
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if hasattr(value, "columns"):
+        raise InfillError(f"a cell holds a table ({type(value).__name__}): give a text, a number or a list")
+    if value != value:
         return None
     return value if isinstance(value, (str, int, float)) else str(value)
 
@@ -254,62 +300,80 @@ def _head(target: str) -> list[str]:
         return next(csv.reader(file), [])
 
 
-def _texts(head: Sequence[str]) -> list[str]:
-    """Return the columns of the result that are texts, also where they look like numbers."""
-    return [name for name in head if name == "text" or name.startswith("blank_")]
+def _of_pandas(table: Any, key: str, target: str, failed: Mapping[int, str]) -> Any:
+    pandas = needed("pandas")
+
+    kinds = {"text": "string", "integer": "Int64", "unsigned": "UInt64", "number": "float64", "boolean": "boolean"}
+    declared = _declared(target)
+    cells = pandas.read_csv(target, dtype=str, keep_default_na=False, na_values=[""])
+    cells[_ROW] = cells[_ROW].astype(int)
+    wrong = pandas.DataFrame({_ROW: pandas.Series(list(failed), dtype=int)})
+    found = pandas.concat([cells, wrong], ignore_index=True).sort_values(_ROW, kind="stable").reset_index(drop=True)
+    rows = found[_ROW]
+
+    def typed(name: str) -> Any:
+        if name == "error":
+            return rows.map(failed).astype("string")
+        of = found[name] if name in found else pandas.Series([None] * len(found), dtype=object)
+        kind = declared[name]
+        if kind == "boolean":
+            of = of.map({"true": True, "false": False})
+        if kind in ("integer", "unsigned"):  # by whole numbers, as a float has 53 bits
+            of = pandas.Series([pandas.NA if pandas.isna(cell) else int(cell) for cell in of], dtype=kinds[kind])
+        return of.astype(kinds[kind])
+
+    copied = table.iloc[rows].reset_index(drop=True)
+    columns = _columns(declared, list(table.columns), key)
+    return pandas.DataFrame({name: typed(of) if own else copied[of] for name, (own, of) in columns.items()})
 
 
-def _of_pandas(table: Any, key: str, target: str, failed: Mapping[int, str], told: bool) -> Any:
-    import pandas  # type: ignore[import-untyped,unused-ignore]
+def _of_polars(table: Any, key: str, target: str, failed: Mapping[int, str]) -> Any:
+    polars = needed("polars")
 
-    head = _head(target)
-    words: Any = dict.fromkeys(_texts(head), str)
-    fills = pandas.read_csv(target, keep_default_na=False, na_values=[""], dtype=words)
-    whole = fills.select_dtypes("int64").columns
-    fills[whole] = fills[whole].astype("Int64")  # which has a place for what is missing
-    found = pandas.concat([fills, pandas.DataFrame({_ROW: list(failed)})], ignore_index=True) if failed else fills
-    found = found.sort_values(_ROW, kind="stable").reset_index(drop=True)
-    rows = found[_ROW].astype(int)
-    if told:
-        found["error"] = rows.map(failed).astype("string")
-    sources = {"result": found, "table": table.iloc[rows].reset_index(drop=True)}
-    columns = _columns(head, list(table.columns), key, told)
-    return pandas.DataFrame({name: sources[source][of] for name, (source, of) in columns.items()})
-
-
-def _of_polars(table: Any, key: str, target: str, failed: Mapping[int, str], told: bool) -> Any:
-    import polars
-
-    head = _head(target)
-    fills = polars.read_csv(target, infer_schema_length=None, schema_overrides=dict.fromkeys(_texts(head), polars.String))
-    fills = fills.with_columns(polars.col(_ROW).cast(polars.Int64))  # of a table without rows it is text
+    kinds = {"text": polars.String, "integer": polars.Int64, "unsigned": polars.UInt64, "number": polars.Float64, "boolean": polars.Boolean}
+    declared = _declared(target)
+    cells = polars.read_csv(target, infer_schema=False).with_columns(polars.col(_ROW).cast(polars.Int64))
     wrong = polars.DataFrame({_ROW: list(failed)}, schema={_ROW: polars.Int64})
-    found = polars.concat([fills, wrong], how="diagonal").sort(_ROW, maintain_order=True)
+    found = polars.concat([cells, wrong], how="diagonal").sort(_ROW, maintain_order=True)
     rows = found[_ROW].to_list()
-    if told:
-        found = found.with_columns(polars.Series("error", [failed.get(row) for row in rows], polars.String))
-    sources = {"result": found, "table": table[rows]}
-    columns = _columns(head, table.columns, key, told)
-    return polars.DataFrame({name: sources[source][of] for name, (source, of) in columns.items()})
+
+    def typed(name: str) -> Any:
+        if name == "error":
+            return polars.Series(name, [failed.get(row) for row in rows], polars.String)
+        if name not in found.columns:
+            return polars.Series(name, [None] * len(found), kinds[declared[name]])
+        if declared[name] == "boolean":
+            return found[name] == "true"
+        return found[name].cast(kinds[declared[name]])
+
+    copied = table[rows]
+    columns = _columns(declared, table.columns, key)
+    return polars.DataFrame({name: typed(of) if own else copied[of] for name, (own, of) in columns.items()})
 
 
-def _columns(head: Sequence[str], names: Sequence[Any], key: str, told: bool) -> dict[str, tuple[str, Any]]:
-    """Return the columns of a table of results: for each, whether it is the result's or the table's, and its name there.
+def _declared(target: str) -> dict[str, str]:
+    """Return the columns of the result with their types, as the command declares them beside its output."""
+    return {column["name"]: column["type"] for column in _receipt(target)["table"] if column["name"] != _ROW}
 
-    The command names them, in the head of its CSV: a result's own columns, and among them the
-    template's, which is input_NAME if a result has the name, too. The table's other columns are
-    last, in their order, with the number of the row. The column error is not the command's: one
-    of the table makes room for it, under the first such name that is free.
+
+def _columns(declared: Mapping[str, str], names: Sequence[Any], key: str) -> dict[str, tuple[bool, Any]]:
+    """Return the columns of a table of results: for each, whether it is the result's own, and its name in its table.
+
+    The table's columns are behind the result's, in their order, and the template's is among
+    these. The column error is not the command's: one of the table makes room for it, under the
+    first such name that is free.
     """
     (text,) = (name for name in names if str(name) == key)
-    others = [name for name in names if str(name) != key]
-    last = len(head) - len(others) - 1
-    template = max((name for name in head[:last] if re.fullmatch("(input_)*" + re.escape(key), name)), key=len)
-    own = {name: ("table", text) if name == template else ("result", name) for name in head[:last]}
-    beside = {name: ("table", of) for name, of in zip(head[last:], others)}
+    others = iter([name for name in names if str(name) != key])
     free = "error"
-    while free in head:
+    while free in declared:
         free = "input_" + free
-    error = {"error": ("result", "error")} if told else {}
-    renamed = [{free if name == "error" else name: of for name, of in part.items()} for part in (own, beside)]
-    return {**renamed[0], **error, **renamed[1]}
+    own: dict[str, tuple[bool, Any]] = {}
+    copied: dict[str, tuple[bool, Any]] = {}
+    for name, kind in declared.items():
+        shown = free if name == "error" else name
+        if kind == "copied":
+            copied[shown] = (False, next(others))
+        else:
+            own[shown] = (False, text) if kind == "template" else (True, name)
+    return {**own, "error": (True, "error"), **copied}

@@ -69,6 +69,34 @@ def test_list_of_templates(m):
     assert results[7][0] == m.fill(templates[7], top=1)[0]
 
 
+def test_rows(m):
+    """A row has options of its own, as a line of JSON has them, and answers come in the order of the rows."""
+    lists = [["red", "green"], ["old", "new"]]
+    rows = [{"template": "a [MASK] house", "slot": {1: lists[n % 2]}, "id": n} for n in range(300)]
+    results = m.fill([*rows, "a [MASK] day"], top=1)
+    assert [r.raw.get("id") for r in results] == [*range(300), None]
+    for n, result in enumerate(results[:300]):
+        assert result[0].values[0] in lists[n % 2] and len(result) == 1
+    one = m.fill({"template": "he had [MASK] me", "slot": {"1": ["told"]}, "seed": None, "budget": 1e3}, seed=3)
+    assert one[0].text == "he had told me" and results[300][0] == m.fill("a [MASK] day", top=1)[0]
+    frame = pytest.importorskip("pandas").DataFrame({"template": ["a [MASK] day"] * 2, "top": [2, None]})
+    assert [len(r) for r in m.fill(frame.to_dict("records"))] == [2, 5]
+    row = {"template": "a [MASK]", "top": 2}
+    for wrong, says in (
+        (row, "top: the row has 2 and the call 1: give one of them"),
+        ({"template": "a [MASK]", "tpo": 2}, "no such option"),
+        ({"text": "a [MASK]"}, "the row has no template: its keys are text"),
+        ({"template": ["a [MASK]"]}, r"template: \['a \[MASK\]'\] is no text"),
+        ({"template": "a [MASK]", "slot": {1: "a", "1": "b"}}, "slot: a blank is given twice"),
+    ):
+        with pytest.raises(InfillError, match=says):
+            m.fill(wrong, top=1)
+        with pytest.raises(InfillError, match="item 1: .*" + says):
+            m.fill(["a [MASK]", wrong], top=1)
+        kept = m.fill(["a [MASK]", wrong, "the [MASK]"], top=1, errors="keep")
+        assert str(kept[1]).startswith("item 1: ") and [len(kept[0]), len(kept[2])] == [1, 1]
+
+
 def test_options(m):
     listed = m.fill("a [MASK] house", slot={1: ["red", "green"]})
     assert {f.values[0] for f in listed} == {"red", "green"} and abs(sum(f.share for f in listed) - 1) < 1e-9
@@ -96,6 +124,16 @@ def test_no_limits(m):
     assert len(m.fill("[MASK] the " * 20 + "end.", top=1, budget=50)[0].values) == 20
     assert len(m.fill_mask("the [MASK] sat", top_k=2000)) == 2000
     assert len(m.fill(["a [MASK]"] * 400, top=1)) == 400
+
+
+def test_a_module_that_is_not_there(m, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InfillError, match="needs pandas"):
+        m.fill("he had [MASK] me").to_pandas()
+    with pytest.raises(InfillError, match="needs pandas"):
+        m.run("there-is-none.parquet", "out.csv")
+    with pytest.raises(InfillError, match="given twice"):
+        m.fill("he had [MASK] me", slot={1: ["told"], "1": ["left"]})
 
 
 def test_errors(m):
@@ -137,6 +175,10 @@ def test_gaps(m):
     assert len(set(gap["options"])) == 4 and "door" in gap["rivals"]
     assert 2 ** -gap["bits"] == pytest.approx(gap["probability"])
     assert [g["key"] for g in m.gaps("The gate was open.", words=["gate", "door"]).rows()] == ["gate"]
+    written = m.gaps("The [gate|=door|barn] was open.", options=4, apart=8).rows()[0]
+    assert written["right"] == ["door"] and {"gate", "door", "barn"} < set(written["options"])
+    named = m.gaps("The dog saw Anna.", every=1, names=True, protect=["saw", "~d.g"])
+    assert [g["key"] for g in named.rows()] == ["The", "Anna"]
     with pytest.raises(InfillError, match="brackets"):
         m.gaps("The gate was open.")
 
@@ -287,7 +329,7 @@ def test_missing_texts(m, missing):
             ask(missing)
     with pytest.raises(InfillError, match="pair 1: .* is no text"):
         m.score_pairs([("a", "b"), ("a", missing)])
-    with pytest.raises(InfillError, match="item 1: .* is no text"):
+    with pytest.raises(InfillError, match="item 1: the row has no template: its keys are label"):
         m.fill(["a [MASK]", {"label": missing}])
     with pytest.raises(InfillError, match="pair 1: .*control character"):
         m.score_pairs([("a", "b"), ("a\0", "b")])
@@ -296,9 +338,12 @@ def test_missing_texts(m, missing):
 def test_tables(m):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a [MASK]": ["a [MASK]"]})
-    for table in (frame, frame.to_numpy(), frame.to_numpy()[0, 0:1].reshape(()), {"a [MASK]": 1}):
+    for table in (frame, frame.to_numpy(), frame.to_numpy()[0, 0:1].reshape(())):
         with pytest.raises(InfillError, match="nor a list of texts"):
             m.fill(table)
+    for ask in (m.score, m.fill_mask):
+        with pytest.raises(InfillError, match="nor a list of texts"):
+            ask({"a [MASK]": 1})
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
@@ -473,7 +518,7 @@ def test_interrupt_spares_the_next_program(monkeypatch):
 
     def fail_and_send(child, error):
         fail(child, error)
-        if str(error) == "interrupted":
+        if child is first and not again:  # a program that is closed ends as interrupted, too
             again.append(m._process.send("/v1/models", None))
 
     with Infill() as m:
@@ -589,7 +634,7 @@ def test_pipeline_reads_its_mask_only(pipe):
 
 def test_another_mask():
     """The error of a text without the model's mask names that mask, and not another one."""
-    roberta = pipeline("fill-mask", model=HERE.parent.parent / "lm" / "internal" / "bert" / "testdata" / "roberta")
+    roberta = pipeline("fill-mask", model=HERE.parent.parent / "internal" / "bert" / "testdata" / "roberta")
     mask = roberta.tokenizer.mask_token
     assert mask == "<mask>" and roberta(f"a {mask} house")
     for text in ("a [MASK] house", "a ___ house", "a house"):
@@ -604,6 +649,24 @@ def test_targets_of_several_pieces(m, pipe):
         with pytest.warns(UserWarning, match="`toldness` does not exist .* Replacing with `told`") as caught:
             assert [c["token_str"] for c in ask("he had [MASK] me", targets=["toldness", "red"], top_k=1)] == ["told"]
         assert [w.filename for w in caught] == [__file__]
+
+
+def test_text_of_a_list(m, pipe):
+    """A text that is a JSON list is refused where a list could stand; it would be one text with brackets."""
+    calls = (
+        lambda: m.score('["he had told me", "he had told I"]'),
+        lambda: m.fill('["he had [MASK] me"]'),
+        lambda: m.fill_mask('["he had [MASK] me"]'),
+        lambda: pipe('["he had [MASK] me"]'),
+        lambda: m.fill_mask("he had [MASK] me", targets='["told", "red"]'),
+        lambda: m.gaps("he had told me", words='["told"]'),
+    )
+    for call in calls:
+        with pytest.raises(InfillError, match="is a JSON list: give the list itself"):
+            call()
+    assert m.score("[he had told me]").text == "[he had told me]"
+    assert m.score("[1]").text == "[1]"
+    assert m.fill_mask("he had [MASK] me", targets=",")[0]["token_str"] == ","
 
 
 def test_errors_are_of_the_call(m):
@@ -738,6 +801,26 @@ def test_arguments_of_transformers():
         pipeline("fill-mask", tokenizer="small-uncased")  # of the default model, whatever that is
 
 
+def test_parts_of_a_pipeline(pipe):
+    """They are the program's own, under transformers' names, and what the program lacks is an error."""
+    assert (str(pipe.device), pipe.device.type, pipe.device.index) == ("cpu", "cpu", None) and pipe.model.device == pipe.device
+    assert pipe.model.name_or_path == pipe.tokenizer.name_or_path == "small-uncased"
+    tokenizer = pipe.tokenizer
+    assert tokenizer.mask_token == "[MASK]" and tokenizer.mask_token_id == 103
+    assert tokenizer.tokenize("He had [MASK] unbelievable me!") == ["he", "had", "[MASK]", "unbelievable", "me", "!"]
+    assert tokenizer.tokenize("tokenize") == ["token", "##ize"] and tokenizer.tokenize("") == []
+    assert tokenizer.tokenize("[CLS] a [SEP]") == ["[CLS]", "a", "[SEP]"]
+    assert len(tokenizer.tokenize("blue " * 5000)) == 5000
+    for part, says in ((pipe, "the pipeline has no config: the program has device, infill, model, "),
+                       (pipe.model, "model has no config: the program has device, name_or_path"),
+                       (tokenizer, "tokenizer has no config: the program has mask_token, mask_token_id, name_or_path, tokenize")):
+        with pytest.raises(AttributeError, match=says):
+            part.config
+        assert vars(copy.copy(part)) == vars(part)
+    with pytest.raises(InfillError, match="text: expected a text"):
+        tokenizer.tokenize(3)
+
+
 def test_pipeline_exception(pipe, monkeypatch):
     """The error of an input is one of transformers' class, where a program has loaded it."""
     import infill
@@ -793,7 +876,7 @@ def test_run_of_tables(m, kind, tmp_path):
     assert [r["label"] for r in records] == [1, 1, 2, 3, 3]
     assert [r["rank"] for r in records[3:]] == [1, 2] and [r["input_rank"] for r in records[3:]] == ["z", "z"]
     few = m.run(table[[0]] if kind == "polars" else table.iloc[[0]], top=1, columns=["text", "input_rank"])
-    assert list(few.columns) == ["text", "input_rank"] and few["input_rank"][0] == "x"
+    assert list(few.columns) == ["text", "input_rank", "error"] and few["input_rank"][0] == "x"
     with pytest.raises(InfillError, match="no column 'sentence'"):
         m.run(table, column="sentence")
     assert "no blank" in records[2]["error"] and records[2]["template"] == "no blank"
@@ -888,7 +971,7 @@ def test_run_names_columns(m, key, tmp_path):
         assert (table["text"][0], table["blank_1"][0], table["method"][0]) == (want.text, want.values[0], "search")
         assert table["probability"][0] == pytest.approx(want.probability) and table["label"][0] == 1
         assert table["input_" + key][0] == "he had [MASK] me"
-        assert list(table.columns) == list(pandas.read_csv(target).columns)
+        assert [name for name in table.columns if name != "error"] == list(pandas.read_csv(target).columns)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
@@ -956,6 +1039,20 @@ def test_run_closes_its_pipe(tmp_path):
     assert runs("import infill; print(infill.Infill().run('in.txt', 'out.csv', top=1, progress=False))", cwd=tmp_path) == "out.csv"
 
 
+def test_run_shows_progress(tmp_path):
+    """Only if it is asked for, where standard error is no terminal; of a table, nothing else is shown."""
+    pytest.importorskip("pandas")
+    code = """import infill, pandas
+m = infill.Infill()
+t = pandas.DataFrame({"template": [f"the {n} [MASK] [MASK] were late" for n in range(200)]})
+m.run(t[:2], top=1)
+m.run(t[:2], "out.csv", top=1)
+m.run(t, top=1, progress=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    assert b"\r200 of 200" in done.stderr and done.stderr.startswith(b"\r") and done.stderr.count(b"\n") == 1
+
+
 def test_resume_to_parquet(m, tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -976,3 +1073,53 @@ def test_resume_to_parquet(m, tmp_path):
     m.run(tmp_path / "in.parquet", target, top=1, jobs=1, resume=True)
     assert began.count(b"\n") > 3 and not part.exists()
     assert pandas.read_parquet(target).equals(m.run(table, top=1))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_run_has_one_schema(m, kind, tmp_path):
+    """Whatever the values are, parts of a data set have the same columns, of the same types."""
+    library = pytest.importorskip(kind)
+    dataset = pytest.importorskip("pyarrow.dataset")
+    parts = {
+        "right": ["he had [MASK] me", "a [MASK] house"],
+        "mixed": ["he had [MASK] me", "a [MASK:9-2] house"],
+        "wrong": ["a [MASK:9-2] house", "[MASK~(]"],
+    }
+    schemas = []
+    with warnings.catch_warnings(action="ignore"):
+        for name, texts in parts.items():
+            for options in ({}, {"slot": {1: ["told", "red"]}}):
+                made = m.run(library.DataFrame({"template": texts, "n": [1, 2]}), top=1, **options)
+                schemas.append([(c, str(t)) for c, t in zip(made.columns, made.dtypes)])
+            m.run(library.DataFrame({"template": texts, "n": [1, 2]}), tmp_path / f"{name}.parquet", top=1)
+            m.run(library.DataFrame({"template": texts, "n": [1, 2]}), tmp_path / f"{name}.csv", top=1)
+        draws = m.run(library.DataFrame({"template": parts["mixed"]}), top=1, samples=2, seed=2**63 + 5)
+    assert all(schema == schemas[0] for schema in schemas) and "error" in dict(schemas[0])
+    together = dataset.dataset([str(tmp_path / f"{name}.parquet") for name in parts]).to_table()
+    assert together.num_rows == 6 and together["error"].null_count == 3
+    assert "error" not in (tmp_path / "wrong.csv").read_text(encoding="utf-8").split("\n")[0]
+    assert int(draws["seed"][0]) == 2**63 + 5
+    if kind == "polars":
+        assert library.read_parquet([tmp_path / f"{name}.parquet" for name in parts]).shape[0] == 6
+
+
+def test_run_errors_are_its_own(m, tmp_path):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pandas.DataFrame({"template": ["he had [MASK] me"]})
+    made = m.run(polars.LazyFrame({"template": ["he had [MASK] me"]}), top=1)
+    assert made["text"][0] == m.run(table, top=1)["text"][0]
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    styler = pytest.importorskip("jinja2") and table.style
+    for source, says in (
+        (styler, "is no path, nor a table"),
+        (pandas.DataFrame({"template": ["a [MASK]"], "of": [table]}), "a cell holds a table"),
+        (tmp_path / "none.parquet", "none.parquet: it is missing"),
+        (tmp_path / "broken.parquet", "broken.parquet: it is missing, or no Parquet"),
+    ):
+        with pytest.raises(InfillError, match=says):
+            m.run(source)
+    texts = ["he had [MASK] me", "a [MASK] house"]
+    want = [result[0].text for result in m.fill(texts, top=1)]
+    for given in (pyarrow.array(texts), pyarrow.chunked_array([texts])):
+        assert [result[0].text for result in m.fill(given, top=1)] == want

@@ -21,19 +21,19 @@ import (
 	"infill/internal/lines"
 )
 
-// Form is the form of a corpus file.
-type Form string
+// Kind is how a corpus file is written.
+type Kind string
 
 const (
 	// Lines has one sentence on each line, as in nyu-dl/bert-gen's *.5k.txt or
 	// in any plain text prepared so.
-	Lines Form = "lines"
-	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016),
+	Lines Kind = "lines"
+	// WikiText is the kind of WikiText-2 and WikiText-103 (Merity et al. 2016),
 	// with <unk> or raw. A line is a heading between equals signs, which Read
 	// leaves out, or a paragraph of words, which Read cuts into sentences. A
 	// file has this form if its name is wiki.*.tokens or wiki.*.raw, or if a
 	// heading is among its first lines of text.
-	WikiText Form = "wikitext"
+	WikiText Kind = "wikitext"
 )
 
 // Markers says how to replace a corpus's own markers in the text for a model.
@@ -52,7 +52,7 @@ const (
 type Corpus struct {
 	Name      string // as the caller names it, such as "tbc"
 	SHA256    string // of the file's bytes, in hexadecimal
-	Form      Form
+	Form      Kind
 	Lines     int // number of lines in the file
 	Blank     int // those without text
 	Sentences []Sentence
@@ -138,7 +138,7 @@ var largest int64 = 2 << 30
 // form "" is found by the name and the first lines. Errors contain path. If more
 // than a tenth of the lines is not valid UTF-8, Read returns an error; otherwise it
 // leaves these lines out and counts them.
-func Read(name, path string, r io.Reader, form Form) (*Corpus, error) {
+func Read(name, path string, r io.Reader, form Kind) (*Corpus, error) {
 	if r == nil {
 		file, err := os.Open(path)
 		if err != nil {

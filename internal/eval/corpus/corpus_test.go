@@ -28,7 +28,7 @@ func read(t *testing.T, path, text string) *Corpus {
 func TestReadForms(t *testing.T) {
 	for name, c := range map[string]struct {
 		path, text string
-		form       Form
+		form       Kind
 		lines      int
 		want       []Sentence
 		skipped    []Skip

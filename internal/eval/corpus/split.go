@@ -16,7 +16,7 @@ import (
 const headingLines = 50
 
 // detect returns the form of a file by its name and its first lines.
-func detect(path, text string) Form {
+func detect(path, text string) Kind {
 	name := strings.TrimSuffix(filepath.Base(path), lines.Packed(path))
 	if wikiName.MatchString(name) {
 		return WikiText

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"infill/infill/batch"
+	"infill/internal/batch"
 )
 
 // IsFile is the one rule that tells whether an argument is a file or a text. An

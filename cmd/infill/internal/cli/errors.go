@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"syscall"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill"
-	"infill/internal/object"
+	"infill/internal/ask"
+	"infill/internal/lines"
+	"infill/internal/rawjson"
 	"infill/metrics"
 	"infill/tokenize"
 )
@@ -87,7 +87,7 @@ func Report(w io.Writer, err error) int {
 // the hint. It escapes text in the error, such as a file name, that could break
 // lines or control the terminal.
 func PrintError(w io.Writer, err error, hint string) {
-	fmt.Fprintf(w, "infill: %s\n", bounded(OneLine(err.Error())))
+	fmt.Fprintf(w, "infill: %s\n", lines.Short(OneLine(err.Error())))
 	if hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", OneLine(hint))
 	}
@@ -96,7 +96,7 @@ func PrintError(w io.Writer, err error, hint string) {
 // Warn prints a warning as one line, unless quiet is true.
 func Warn(s *terminal.Streams, quiet bool, format string, args ...any) {
 	if !quiet {
-		fmt.Fprintf(s.Err, "infill: warning: %s\n", OneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(s.Err, "infill: warning: %s\n", lines.Short(OneLine(fmt.Sprintf(format, args...))))
 	}
 }
 
@@ -107,12 +107,12 @@ func Describe(err error) error {
 	if errors.As(err, &metric) {
 		return Usagef("--%s", metric.Error())
 	}
-	blame, line := infill.Describe(err, infill.Flags)
+	blame, line := ask.Describe(err, ask.Flags)
 	var input *tokenize.InputError
 	switch {
-	case blame == infill.BlameOptions:
+	case blame == ask.BlameOptions:
 		return &UsageError{line, ""}
-	case blame == infill.BlameText && !errors.As(err, &input):
+	case blame == ask.BlameText && !errors.As(err, &input):
 		return &MisfitError{line}
 	}
 	return line
@@ -120,18 +120,18 @@ func Describe(err error) error {
 
 // DescribeLine is Describe for a line of JSON, whose other lines are still done.
 // The error names the options of the line by the keys there.
-func DescribeLine(line object.Object, err error) error {
-	blame, told := infill.Describe(err, func(option string) string {
+func DescribeLine(line rawjson.Object, err error) error {
+	blame, told := ask.Describe(err, func(option string) string {
 		for _, f := range line {
-			known, ok := infill.Find(f.Key)
+			known, ok := ask.Find(f.Key)
 			if ok && known.Name == option {
 				return f.Key
 			}
 		}
-		return infill.Flags(option)
+		return ask.Flags(option)
 	})
 	var input *tokenize.InputError
-	if blame == infill.BlameProgram || errors.As(err, &input) {
+	if blame == ask.BlameProgram || errors.As(err, &input) {
 		return told
 	}
 	return &MisfitError{told}
@@ -149,16 +149,6 @@ func isInput(err error) bool {
 	var input *tokenize.InputError
 	var misfit *MisfitError
 	return errors.As(err, &input) || errors.As(err, &misfit)
-}
-
-// bounded replaces the middle of a very long text by "…", because an error may
-// quote a text of any length.
-func bounded(text string) string {
-	const most = 1500 // bytes
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
 }
 
 // ErrRejects ends a command that has left lines out of its result and has printed why.

@@ -30,11 +30,12 @@ func TestReport(t *testing.T) {
 		{"interrupt", fmt.Errorf("step 3: %w", context.Canceled), 130, "infill: interrupted\n"},
 		{"reported", ErrReported, 1, ""},
 		{"reported and joined", errors.Join(nil, ErrReported), 1, ""},
+		{"lines that were left out", fmt.Errorf("run: %w", ErrRejects), 3, ""},
 		{"closed output", &OutputError{syscall.EPIPE}, 0, ""},
 		{"full disk", &OutputError{syscall.ENOSPC}, 1, "infill: write the result: no space left on device\n"},
 		{"a closed pipe elsewhere", fmt.Errorf("client: %w", syscall.EPIPE), 1, "infill: client: broken pipe\n"},
 		{"a quote without end", errors.New(strings.Repeat("x", 1e6)), 1,
-			"infill: " + strings.Repeat("x", 750) + " … " + strings.Repeat("x", 750) + "\n"},
+			"infill: " + strings.Repeat("x", 747) + " … " + strings.Repeat("x", 747) + "\n"},
 		{"several lines and escapes", errors.New("first\nsecond\r\n\x1b[31mthird\u0085"), 1,
 			"infill: first; second; \uFFFD[31mthird\uFFFD\n"},
 	}

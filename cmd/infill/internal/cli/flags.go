@@ -19,9 +19,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/infill"
-	"infill/infill/batch"
-	"infill/internal/object"
+	"infill/internal/ask"
+	"infill/internal/batch"
 	"infill/internal/option"
+	"infill/internal/phrase"
+	"infill/internal/rawjson"
 )
 
 // The types below implement pflag.Value. Their errors complete the sentence
@@ -150,7 +152,7 @@ func Bind(cmd *cobra.Command, to any) {
 
 // boundFlag makes an option a flag that sets a field.
 type boundFlag struct {
-	option infill.Option
+	option ask.Option
 	field  reflect.Value
 	used   *bool // whether the command line has the flag
 }
@@ -235,10 +237,10 @@ const optionsHelp = "see infill help options"
 
 // optionFlag makes an option a flag, which adds to given.
 type optionFlag struct {
-	option  infill.Option
-	fill    bool // whether it is one of infill.Options
+	option  ask.Option
+	fill    bool // whether it is one of ask.Options
 	command *cobra.Command
-	given   *[]infill.Given
+	given   *[]ask.Given
 	used    *bool // whether the command line has the flag
 }
 
@@ -258,7 +260,7 @@ func (f optionFlag) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	earlier, again := infill.Last(*f.given, f.option.Name)
+	earlier, again := ask.Last(*f.given, f.option.Name)
 	if again && *f.used && f.option.Join != "" {
 		both, ok := earlier.With(g)
 		if !ok {
@@ -272,7 +274,7 @@ func (f optionFlag) Set(text string) error {
 }
 
 // takesFiles reports whether the words of an option may come from a file.
-func takesFiles(o infill.Option) bool { return o.Name == "slot" || o.Name == "ban" }
+func takesFiles(o ask.Option) bool { return o.Name == "slot" || o.Name == "ban" }
 
 // fileInList is an @FILE in a list of words: a name in quotes, or one up to the next
 // comma or the number of the next list.
@@ -329,7 +331,7 @@ func ReadWords(ctx context.Context, name string) (words []string, err error) {
 		if record.Blank {
 			continue
 		}
-		word := strings.TrimSpace(object.Plain(record.Object.Get("word")))
+		word := strings.TrimSpace(rawjson.Plain(record.Object.Get("word")))
 		if strings.Contains(word, "\t") {
 			return nil, fmt.Errorf("%s: line %d has a tab in %q: write one word, or several as one, on a line",
 				name, record.Line, word)
@@ -351,16 +353,16 @@ func (f optionFlag) Type() string { return cmp.Or(f.option.Word, "bool") }
 
 // AddOptions defines a flag for each option of a fill, or, if there are names,
 // for the options with these names. The flags add to given.
-func AddOptions(cmd *cobra.Command, given *[]infill.Given, names ...string) {
-	addOptions(cmd, infill.Options(), true, given, names)
+func AddOptions(cmd *cobra.Command, given *[]ask.Given, names ...string) {
+	addOptions(cmd, ask.Options(), true, given, names)
 }
 
 // AddOptionsOf does what AddOptions does, for the options of another request.
-func AddOptionsOf(cmd *cobra.Command, set *option.Set, given *[]infill.Given, names ...string) {
+func AddOptionsOf(cmd *cobra.Command, set *option.Set, given *[]ask.Given, names ...string) {
 	addOptions(cmd, set.Options(), false, given, names)
 }
 
-func addOptions(cmd *cobra.Command, options []infill.Option, fill bool, given *[]infill.Given, names []string) {
+func addOptions(cmd *cobra.Command, options []ask.Option, fill bool, given *[]ask.Given, names []string) {
 	shorthands := map[string]string{"samples": "n", "top": "k"}
 	for _, option := range options {
 		if names != nil && !slices.Contains(names, option.Name) {
@@ -399,12 +401,12 @@ func SplitFlags(cmd *cobra.Command) (options, others *pflag.FlagSet) {
 }
 
 // DrawSeed adds a random seed if the user did not give --seed.
-func DrawSeed(given *[]infill.Given) {
-	_, ok := infill.Last(*given, "seed")
+func DrawSeed(given *[]ask.Given) {
+	_, ok := ask.Last(*given, "seed")
 	if ok {
 		return
 	}
-	*given = append(*given, infill.MustGive("seed", fmt.Sprint(infill.NewSeed())))
+	*given = append(*given, ask.MustGive("seed", fmt.Sprint(infill.NewSeed())))
 }
 
 // Texts converts values, of a type such as infill.Sampler, to strings.
@@ -429,7 +431,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 func OneArgument(what, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return &UsageError{fmt.Errorf("%s given, %s", infill.Counted(len(args), "argument"), what), hint}
+			return &UsageError{fmt.Errorf("%s given, %s", phrase.Counted(len(args), "argument"), what), hint}
 		}
 		return nil
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill"
-	"infill/infill/batch"
-	"infill/internal/object"
+	"infill/internal/batch"
 	"infill/internal/parallel"
+	"infill/internal/phrase"
+	"infill/internal/rawjson"
 	"infill/lm"
 )
 
@@ -27,9 +27,11 @@ type Entry struct {
 	Text string
 	Line int             // number of the line in standard input or File, from 1; 0 for an argument
 	File string          // "" for standard input
-	Of   object.Object   // object of a line of JSON, or record of a file; else nil
+	Of   rawjson.Object  // object of a line of JSON, or record of a file; else nil
 	ID   json.RawMessage // the id that the user gave the text, or nil
 	Err  error           // why the line has no text
+	// Caller is who asks the model for the text's rows: earlier texts go first.
+	Caller *lm.Caller
 
 	Blank bool // whether the line has only white space
 
@@ -109,7 +111,7 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 		form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[o.Input]
 		lines := batch.NewReader(o.Streams.In, form, o.Key)
 		return func() (Entry, error) {
-			return Interruptible(ctx, func() (Entry, error) { return o.line(lines) })
+			return parallel.Interruptible(ctx, func() (Entry, error) { return o.line(lines) })
 		}
 	}
 	i := -1
@@ -133,7 +135,7 @@ func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 	switch {
 	case err != nil:
 		return e, fmt.Errorf("read standard input: %w", err)
-	case errors.Is(e.Err, object.ErrNone):
+	case errors.Is(e.Err, rawjson.ErrNone):
 		e.Err = fmt.Errorf("%w: write {%q: \"...\"}", e.Err, o.Key)
 	case e.Err == nil && !e.Blank:
 		e.Text, e.Err = line.Object.Text(o.Key)
@@ -147,7 +149,6 @@ func (o *InputOptions) line(lines *batch.Reader) (Entry, error) {
 // task is a text on which Each works; tell and wrong are the results of the work.
 type task[T any] struct {
 	Entry
-	turn  int64 // from 1
 	value T
 	tell  func() error
 	wrong error
@@ -182,11 +183,12 @@ func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	entries := o.entries(ctx)
-	var turn int64
+	turn := int64(0)
 	next := func(context.Context) (*task[T], error) {
 		e, err := entries()
 		turn++
-		t := &task[T]{Entry: e, turn: turn, wrong: e.Err}
+		e.Caller = &lm.Caller{Heavy: true, Turn: turn}
+		t := &task[T]{Entry: e, wrong: e.Err}
 		switch {
 		case err != nil || t.Blank || t.wrong != nil:
 		case t.Line == 0:
@@ -200,7 +202,7 @@ func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read
 		if t.Blank || t.wrong != nil {
 			return t, nil
 		}
-		t.tell, t.wrong = work(lm.InTurn(ctx, t.turn), t.Entry, t.value)
+		t.tell, t.wrong = work(ctx, t.Entry, t.value)
 		return t, nil
 	}
 	all := &reporter{input: o, quiet: model.Quiet, unread: map[string]bool{}}
@@ -215,7 +217,7 @@ func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read
 	})
 	if all.blank > 0 {
 		Warn(o.Streams, model.Quiet, "%s of %s passed over, the first is line %d",
-			infill.Counted(all.blank, "blank line"), cmp.Or(all.firstBlank.File, "standard input"), all.firstBlank.Line)
+			phrase.Counted(all.blank, "blank line"), cmp.Or(all.firstBlank.File, "standard input"), all.firstBlank.Line)
 	}
 	switch {
 	case err != nil:

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/internal/object"
+	"infill/internal/rawjson"
 )
 
 // linesOf reads all lines of standard input.
@@ -86,8 +86,8 @@ func FuzzParseObject(f *testing.F) {
 				continue
 			}
 			// What was taken can be written back.
-			if _, err := object.Encode(
-				object.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
+			if _, err := rawjson.Encode(
+				rawjson.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
 				t.Error(err)
 			}
 			if e.ID != nil && !json.Valid(e.ID) {

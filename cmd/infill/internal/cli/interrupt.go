@@ -8,7 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"infill/infill/batch"
+	"infill/internal/batch"
+	"infill/internal/parallel"
 )
 
 // Stops returns the signals that cancel a command. Under nohup, SIGHUP is not among them.
@@ -18,28 +19,6 @@ func Stops() []os.Signal {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	return signals
-}
-
-// Interruptible runs do, which has no context and may block for ever, as on a
-// named pipe without a writer. If ctx ends, Interruptible returns ctx's error,
-// and do continues in the background.
-func Interruptible[T any](ctx context.Context, do func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := do()
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
 }
 
 // ReadFile reads the file that a flag names, at most 64 MB. If ctx ends, it
@@ -55,7 +34,7 @@ func ReadText(ctx context.Context, name string) ([]byte, error) {
 
 func readAll(ctx context.Context, name string, open func(string) (io.ReadCloser, error)) ([]byte, error) {
 	const most = 64 << 20
-	return Interruptible(ctx, func() ([]byte, error) {
+	return parallel.Interruptible(ctx, func() ([]byte, error) {
 		file, err := open(name)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"infill/infill"
 	"infill/lm"
 	"infill/models"
+	"infill/tokenize"
 )
 
 // ModelOptions are the flags that every command with a model has.
@@ -21,6 +23,8 @@ type ModelOptions struct {
 	Threads int
 	Quiet   bool
 	Verbose bool
+
+	typed bool // whether the user was warned of the typing of texts
 }
 
 // devices lists the values that the shell offers; cuda:N is valid too.
@@ -30,7 +34,7 @@ var devices = []string{"auto", "cpu", "cuda"}
 func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Model, "model", "m", "", "`NAME` of a model, or a folder with one "+
-		"(default: INFILL_MODEL, or the built-in "+models.BuiltInName+")")
+		"(default: "+models.DefaultVariable+", or the built-in "+models.BuiltInName+")")
 	if err := cmd.RegisterFlagCompletionFunc("model",
 		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return ModelNames(), cobra.ShellCompDirectiveDefault // also offer folders
@@ -76,9 +80,14 @@ func (o *ModelOptions) Validate() error {
 	return nil
 }
 
-// Open opens the model. onnxruntime is loaded when the model first runs.
+// OpenModel opens the model of a command. Tests replace it, so that the commands
+// that they call share a model.
+var OpenModel = infill.Open
+
+// Open opens the model, and warns if the files of its tokenizer contradict each
+// other. onnxruntime is loaded when the model first runs.
 func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
-	return infill.Open(infill.OpenOptions{
+	f, err := OpenModel(infill.OpenOptions{
 		Model: o.Model, Device: o.Device, Threads: o.Threads,
 		FindLibrary: func(ctx context.Context) (string, error) {
 			path, err := lm.LocateLibrary(ctx, o.Device, FetchProgress(s, o.Quiet))
@@ -89,12 +98,28 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 			return path, nil
 		},
 		Loaded: func(m infill.Model) {
-			o.Note(s, "model %s, sha256 %s, onnxruntime %s on %s", m.Name, m.SHA256, m.Runtime, m.Device)
+			kernels := cmp.Or(lm.Processor(), "neither AVX nor NEON")
+			o.Note(s, "model %s, sha256 %s, onnxruntime %s on %s, processor with %s", m.Name, m.SHA256, m.Runtime,
+				m.Device, kernels)
 			if m.Note != "" {
 				o.Note(s, "auto took the CPU: %s", m.Note)
 			}
 		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	WarnOfTokenizer(s, o.Quiet, f.Model().Name, f.Tokenizer())
+	return f, nil
+}
+
+// WarnOfTokenizer prints what the files of a model's tokenizer say differently,
+// unless quiet is set.
+func WarnOfTokenizer(s *terminal.Streams, quiet bool, model string, t *tokenize.Tokenizer) {
+	warning := t.Warning()
+	if warning != "" {
+		Warn(s, quiet, "model %s: %s", model, warning)
+	}
 }
 
 // Note prints a line to standard error if the flag verbose is set.
@@ -118,9 +143,16 @@ func (o *ModelOptions) Warn(s *terminal.Streams, format string, args ...any) {
 
 const manyWarnings = 5 // most warnings printed of a text
 
-// WarnOf prints the warnings of a text, at most manyWarnings.
-func (o *ModelOptions) WarnOf(s *terminal.Streams, e Entry, warnings []string) {
+// WarnOf prints the warnings of a text, at most manyWarnings; typed, which is one of
+// them or empty, only of the first text that has it.
+func (o *ModelOptions) WarnOf(s *terminal.Streams, e Entry, warnings []string, typed string) {
 	for i, w := range warnings {
+		if w == typed {
+			if o.typed {
+				continue
+			}
+			o.typed = true
+		}
 		if i == manyWarnings {
 			o.Warn(s, "%sand %d more; --format json lists all", e.Place(), len(warnings)-i)
 			return

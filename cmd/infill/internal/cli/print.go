@@ -12,17 +12,17 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill/batch"
+	"infill/internal/batch"
 	"infill/internal/lines"
-	"infill/internal/object"
+	"infill/internal/rawjson"
 )
 
 // Formats returns the names of the formats of a result.
 func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 
-// Form says how to write results as CSV, and as text for a terminal of width
+// Style says how to write results as CSV, and as text for a terminal of width
 // columns (0 if it is no terminal).
-type Form[T any] struct {
+type Style[T any] struct {
 	// Add adds the lines of one result to a table, whose columns Layout gives at the end.
 	Add    func(table *batch.Sheet, v T) error
 	Layout func(copied []string) batch.Layout
@@ -39,7 +39,7 @@ type Form[T any] struct {
 // write, so that a reader never sees half a result. CSV waits for the last
 // result, whose columns the first line has to name.
 type Printer[T any] struct {
-	Form[T]
+	Style[T]
 	Format  string
 	Streams *terminal.Streams
 	Results int
@@ -53,7 +53,7 @@ func (p *Printer[T]) Print(v T) (err error) {
 	first := p.Results == 1
 	switch p.Format {
 	case "json":
-		text, err := object.EncodeIndent(v, "  ", "  ")
+		text, err := rawjson.EncodeIndent(v, "  ", "  ")
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (p *Printer[T]) Print(v T) (err error) {
 		_, err = p.Streams.Out.Write(append([]byte(separator), text...))
 		return err
 	case "jsonl":
-		return object.WriteLine(p.Streams.Out, v)
+		return rawjson.WriteLine(p.Streams.Out, v)
 	case "csv":
 		if first {
 			p.table, err = batch.NewSheet()
@@ -123,7 +123,7 @@ func (p *Printer[T]) End() error {
 
 // WriteJSON writes a value as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
-	text, err := object.EncodeIndent(v, "", "  ")
+	text, err := rawjson.EncodeIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -143,11 +143,12 @@ const (
 	shownSide  = 60
 )
 
-// Mark styles the given byte ranges of a text. It shortens a long text to the
+// Mark styles the given ranges of characters of a text. It shortens a long text to the
 // parts near these, with "…" for all others. The text is checked input, or
 // comes from the tokenizer: its only control characters are white space, and
 // characters that reorder text, which inOrder escapes. Line breaks stay.
 func Mark(text string, spans [][2]int) string {
+	spans = lines.Bytes(text, spans)
 	long := len(spans) > 0 && utf8.RuneCountInString(text) > shownWhole
 	var b strings.Builder
 	rest := func(part string, first, last int) {
@@ -211,7 +212,8 @@ func Notes(width int, lines ...string) string {
 // RenderTable formats a table. The column with the index text is aligned to the
 // left, and wrapped if the terminal is too narrow. All others hold numbers and
 // are aligned to the right. If text is negative, all columns are aligned to the
-// left. A cell may have several lines.
+// left. A cell may have several lines. RenderTable isolates text that is written
+// from right to left, in the caller's rows.
 func RenderTable(width int, headers []string, rows [][]string, text int) string {
 	const gap = 2
 	for _, row := range rows {
@@ -229,7 +231,7 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 		widths = append(widths, widest+gap)
 		total += widest + gap
 	}
-	if width > 0 && total > width {
+	if text >= 0 && width > 0 && total > width {
 		// With less room, text would be broken into letters.
 		widths[text] = min(widths[text], max(widths[text]-total+width, 12))
 	}

@@ -47,3 +47,21 @@ func TestWithFiles(t *testing.T) {
 		t.Errorf("a list with a file: %q, %v", text, err)
 	}
 }
+
+// Results of one line each stand below a heading; between longer ones is an empty line.
+func TestHeading(t *testing.T) {
+	for heading, want := range map[string]string{"head\n": "head\na\nb\n", "": "a\n\nb\n"} {
+		var out bytes.Buffer
+		p := &Printer[string]{Format: "text", Streams: &terminal.Streams{Out: &out},
+			Style: Style[string]{Heading: heading,
+				Text: func(text string, _ int) string { return text + "\n" }}}
+		for _, text := range []string{"a", "b"} {
+			if err := p.Print(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.End(); err != nil || out.String() != want {
+			t.Errorf("%q, %v", out.String(), err)
+		}
+	}
+}

@@ -12,41 +12,43 @@ import (
 	"golang.org/x/term"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/internal/hub"
 	"infill/lm"
-	"infill/models/hub"
 )
 
 const (
 	// patience is the time before a run shows a bar, because a bar that only
 	// flickers disturbs.
 	patience = 700 * time.Millisecond
-	// pause is the time between two lines about a long run, if there is no
-	// terminal for a bar.
-	pause = time.Minute
+	// Pause is the usual time between two lines about a long run, if there is
+	// no terminal for a bar.
+	Pause = time.Minute
 
 	barWidth = 10 // columns of the bar itself
 )
 
 // Bar shows the progress of a command as a bar if standard error is a terminal.
-// Otherwise, as in a batch system's log, it prints a line a minute if lines are
-// wanted. A quiet Bar shows nothing. Several goroutines may use it.
+// Otherwise, as in a batch system's log, it prints a line each pause, if there is
+// one. A quiet Bar shows nothing. Several goroutines may use it.
 type Bar struct {
 	lock  sync.Mutex
-	out   io.Writer // the terminal, or nil if there is none
-	log   io.Writer // where lines go, or nil for no lines
+	out   io.Writer     // the terminal, or nil if there is none
+	log   io.Writer     // where lines go, or nil for no lines
+	pause time.Duration // between two lines
 	start time.Time
 	told  time.Time // when the last line was printed
 	drawn *progressbar.ProgressBar
 }
 
 // NewBar returns a bar that shows nothing until Tell has run for a while.
-func NewBar(s *terminal.Streams, quiet, lines bool) *Bar {
-	b := &Bar{start: time.Now(), told: time.Now()}
+func NewBar(s *terminal.Streams, quiet bool, pause time.Duration) *Bar {
+	now := time.Now()
+	b := &Bar{pause: pause, start: now, told: now}
 	switch {
 	case quiet:
 	case s.ErrTerminal:
 		b.out = s.Err
-	case lines:
+	case pause > 0:
 		b.log = s.Err
 	}
 	return b
@@ -57,7 +59,8 @@ func NewBar(s *terminal.Streams, quiet, lines bool) *Bar {
 func (b *Bar) Tell(done, total int64, describe func() string) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
-	if b.log != nil && time.Since(b.told) >= pause {
+	last := done == total && b.told.After(b.start) // of lines before
+	if b.log != nil && (last || time.Since(b.told) >= b.pause) {
 		b.told = time.Now()
 		fmt.Fprintf(b.log, "infill: %s\n", describe())
 	}
@@ -166,7 +169,7 @@ func FetchProgress(s *terminal.Streams, quiet bool) lm.FetchProgress {
 	if quiet {
 		return nil
 	}
-	return NewTransfer(NewBar(s, false, false), s.Err)
+	return NewTransfer(NewBar(s, false, 0), s.Err)
 }
 
 // BytesText returns a size in words.

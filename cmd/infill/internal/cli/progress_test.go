@@ -17,7 +17,7 @@ func TestBar(t *testing.T) {
 	describe := func() string { return said }
 	t.Run("terminal", func(t *testing.T) {
 		var out bytes.Buffer
-		p := NewBar(&terminal.Streams{Err: &out, ErrTerminal: true}, false, true)
+		p := NewBar(&terminal.Streams{Err: &out, ErrTerminal: true}, false, Pause)
 		p.start = time.Now().Add(-time.Hour)
 		for step := range int64(3) {
 			p.Tell(step, 100, describe)
@@ -54,7 +54,7 @@ func TestBar(t *testing.T) {
 	})
 	t.Run("log", func(t *testing.T) {
 		var out bytes.Buffer
-		p := NewBar(&terminal.Streams{Err: &out}, false, true)
+		p := NewBar(&terminal.Streams{Err: &out}, false, Pause)
 		p.Tell(0, 100, describe)
 		if out.Len() > 0 {
 			t.Errorf("at once: %q", out.String())
@@ -62,15 +62,16 @@ func TestBar(t *testing.T) {
 		p.told = time.Now().Add(-time.Hour)
 		p.Tell(1, 100, describe)
 		p.Tell(2, 100, describe)
+		p.Tell(100, 100, describe)
 		p.Say("a line")
-		if want := "infill: " + said + "\n"; out.String() != want {
+		if want := strings.Repeat("infill: "+said+"\n", 2); out.String() != want {
 			t.Errorf("got %q, want %q", out.String(), want)
 		}
 	})
 	t.Run("quiet", func(t *testing.T) {
 		var out bytes.Buffer
 		for _, s := range []*terminal.Streams{{Err: &out}, {Err: &out, ErrTerminal: true}} {
-			p := NewBar(s, true, true)
+			p := NewBar(s, true, Pause)
 			p.start, p.told = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
 			p.Tell(1, 100, describe)
 		}

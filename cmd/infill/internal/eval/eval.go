@@ -19,10 +19,12 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
+	"infill/internal/ask"
+	"infill/internal/batch"
 	"infill/internal/eval"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
+	"infill/internal/parallel"
 	"infill/metrics"
 )
 
@@ -44,7 +46,7 @@ type command struct {
 	Judge    string   `option:"judge" word:"NAME" help:"NAME of another model, or a folder with one, that rates the fills of all samples"`
 	Jobs     int      `option:"jobs" help:"sentences to work at at once; more than 1 makes the seconds of a sample mean less"`
 
-	base   []infill.Given // options that all samplers share
+	base   []ask.Given // options that all samplers share
 	config eval.Config
 	model  cli.ModelOptions
 }
@@ -194,7 +196,7 @@ func (c *command) openCorpora() (list []*corpus.Corpus, err error) {
 }
 
 func (c *command) run(ctx context.Context) error {
-	corpora, err := cli.Interruptible(ctx, c.openCorpora)
+	corpora, err := parallel.Interruptible(ctx, c.openCorpora)
 	if err != nil {
 		return err
 	}
@@ -221,7 +223,7 @@ func (c *command) run(ctx context.Context) error {
 			return cli.Usagef("--judge %s: it makes the samples: name another model", c.Judge)
 		}
 	}
-	bar := cli.NewBar(c.streams, c.model.Quiet, true)
+	bar := cli.NewBar(c.streams, c.model.Quiet, cli.Pause)
 	defer bar.Clear()
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: c.Out, Config: c.config, Models: fillers, Corpora: corpora,

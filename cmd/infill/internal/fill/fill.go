@@ -15,8 +15,10 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
-	"infill/internal/object"
+	"infill/internal/ask"
+	"infill/internal/batch"
+	"infill/internal/phrase"
+	"infill/internal/rawjson"
 	"infill/tokenize"
 )
 
@@ -24,7 +26,7 @@ import (
 type command struct {
 	streams *terminal.Streams
 	input   cli.InputOptions
-	given   []infill.Given
+	given   []ask.Given
 	request infill.Request // of given, without a template
 	model   cli.ModelOptions
 	work    batch.Fill     // what infill run does with a record
@@ -62,7 +64,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 
 // reads reports whether a key of a line is an option of a fill, or stands in the result.
 func (c *command) reads(key string) bool {
-	_, option := infill.Find(key)
+	_, option := ask.Find(key)
 	return option || slices.Contains([]string{"json", "jsonl", "csv"}, c.input.Format)
 }
 
@@ -73,7 +75,7 @@ func (c *command) validate(args []string) error {
 	}
 	var err error
 	c.work = batch.Fill{Given: c.given, Key: c.input.Key}
-	c.request, err = infill.NewRequest("", c.given)
+	c.request, err = ask.NewRequest("", c.given)
 	err = cmp.Or(err, c.request.Check())
 	if err != nil {
 		return cli.Describe(err)
@@ -99,20 +101,20 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &cli.Printer[answer]{Form: c.form(), Format: c.input.Format, Streams: c.streams}
-	bar := cli.NewBar(c.streams, c.model.Quiet, false)
+	p := &cli.Printer[answer]{Style: c.style(), Format: c.input.Format, Streams: c.streams}
+	bar := cli.NewBar(c.streams, c.model.Quiet, 0)
 	defer bar.Clear()
 	observe := func(at infill.Progress) {
-		bar.Tell(int64(at.Step), int64(at.Steps), at.String)
+		bar.Tell(int64(at.Step), int64(at.Steps), func() string { return ask.Doing(at) })
 	}
 	return p.Whole(cli.Each(ctx, &c.input, &c.model,
-		func(e cli.Entry) (*infill.Plan, error) { return c.plan(f, e) },
+		func(e cli.Entry) (*infill.Plan, error) { return c.plan(ctx, f, e) },
 		p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			if plan.Slots() > manySlots {
 				c.model.Warn(c.streams, "%s%s", e.Place(), before(plan))
 			}
-			result, err := c.fill(ctx, plan, observe)
+			result, err := c.fill(ctx, plan.For(e.Caller), observe)
 			return func() error {
 				bar.Clear()
 				if result == nil {
@@ -122,7 +124,7 @@ func (c *command) run(ctx context.Context) (err error) {
 				if err != nil { // print the fills found so far
 					return errors.Join(err, p.Print(a), p.End())
 				}
-				c.model.WarnOf(c.streams, e, result.Warnings)
+				c.model.WarnOf(c.streams, e, result.Warnings, result.Typed)
 				c.model.Note(c.streams, "signature %s", result.Signature)
 				return p.Print(a)
 			}, err
@@ -135,17 +137,17 @@ func isObject(text, key string) bool {
 	if !strings.HasPrefix(text, "{") {
 		return false
 	}
-	fields, _ := object.Parse([]byte(text)) // a wrong object is an object, too
+	fields, _ := rawjson.Parse([]byte(text)) // a wrong object is an object, too
 	return fields.Given(key) != nil
 }
 
 // plan makes a plan for a template that the user gave.
-func (c *command) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
+func (c *command) plan(ctx context.Context, f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	r, err := c.read(e)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := f.Plan(r)
+	plan, err := f.Plan(ctx, r)
 	if err != nil {
 		return nil, c.explain(e, r.Template, err)
 	}
@@ -178,7 +180,7 @@ func (c *command) explain(e cli.Entry, template string, err error) error {
 	}
 	switch {
 	case e.Line == 0:
-		_, line := infill.Describe(err, infill.Flags)
+		_, line := ask.Describe(err, ask.Flags)
 		if unquoted(c.input.Texts) {
 			return &cli.UsageError{Err: line, Hint: "to fill one text, put quotes around it"}
 		}
@@ -215,10 +217,10 @@ const manySlots = 10 // above this number of slots, a warning says how long a fi
 // before returns a warning to print before a fill of many slots, which may take long.
 func before(p *infill.Plan) string {
 	what := fmt.Sprintf("%d tokens to fill: the time grows with the square of their number", p.Slots())
-	rows, _ := p.Cost()
+	_, most := p.Cost()
 	_, chains := p.Request.Chains()
-	if rows > 0 && !chains {
-		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), infill.Counted(rows, "model row"))
+	if most.Rows > 0 && !chains {
+		what = fmt.Sprintf("%d tokens to fill: up to %s", p.Slots(), phrase.Counted(most.Rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far"
 }

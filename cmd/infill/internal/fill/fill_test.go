@@ -14,8 +14,9 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
-	"infill/internal/object"
+	"infill/internal/batch"
+	"infill/internal/lines"
+	"infill/internal/rawjson"
 )
 
 var update = flag.Bool("update", false, "write the goldens again")
@@ -34,8 +35,8 @@ func results() []*infill.Result {
 		before, rest, _ := strings.Cut(long, "[MASK]")
 		middle, after, _ := strings.Cut(rest, "[MASK:2]")
 		text := before + a + middle + b + after
-		return text, [][2]int{{len(before), len(before) + len(a)},
-			{len(before + a + middle), len(before + a + middle + b)}}
+		return text, lines.Characters(text, [][2]int{{len(before), len(before) + len(a)},
+			{len(before + a + middle), len(before + a + middle + b)}})
 	}
 	first, firstSpans := fill("waited", "left behind")
 	second, secondSpans := fill("東京", "sold off")
@@ -66,8 +67,8 @@ func results() []*infill.Result {
 			Warnings: []string{},
 		},
 		{
-			Template: long, Blanks: [][2]int{{10, 16},
-				{strings.Index(long, "[MASK:2]"), strings.Index(long, "[MASK:2]") + 8}}, Model: model,
+			Template: long, Blanks: lines.Characters(long, [][2]int{{10, 16},
+				{strings.Index(long, "[MASK:2]"), strings.Index(long, "[MASK:2]") + 8}}), Model: model,
 			Signature: "sampler:gibbs|seed:8", Seed: seedOf(8),
 			Fills: []infill.Fill{
 				{Rank: 1, Text: first, Values: []string{"waited", "left behind"}, Spans: firstSpans,
@@ -128,12 +129,12 @@ func TestFillGoldens(t *testing.T) {
 	}{{"pipe.txt", "text", 0}, {"terminal-40.txt", "text", 40}, {"array.json", "json", 0}, {"rows.csv", "csv", 0}} {
 		var out bytes.Buffer
 		command := &command{work: batch.Fill{Key: "template"}, model: cli.ModelOptions{Verbose: true}}
-		p := &cli.Printer[answer]{Form: command.form(), Format: c.format, Streams: &terminal.Streams{
+		p := &cli.Printer[answer]{Style: command.style(), Format: c.format, Streams: &terminal.Streams{
 			Out: &out, OutTerminal: c.width > 0, Width: c.width, Environment: []string{"TERM=xterm"}}}
 		for i, r := range results() {
-			var of object.Object
+			var of rawjson.Object
 			if i == 1 {
-				of = object.Object{{Key: "id", Value: object.Quote("my own, id")}}
+				of = rawjson.Object{{Key: "id", Value: rawjson.Quote("my own, id")}}
 			}
 			copied := command.work.Copied(of, batch.Form(c.format))
 			if err := p.Print(answer{result: r, work: &command.work, copied: copied}); err != nil {

@@ -8,23 +8,25 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
-	"infill/infill/batch"
-	"infill/internal/object"
+	"infill/internal/ask"
+	"infill/internal/batch"
+	"infill/internal/phrase"
+	"infill/internal/rawjson"
 )
 
 // answer is a result with the columns that the user gave with its template.
 type answer struct {
 	result *infill.Result
 	work   *batch.Fill
-	copied object.Object
+	copied rawjson.Object
 }
 
 // MarshalJSON implements json.Marshaler.
 func (a answer) MarshalJSON() ([]byte, error) { return a.work.Object(a.result, a.copied) }
 
-// form returns how to print results. CSV has the columns of infill run.
-func (c *command) form() cli.Form[answer] {
-	return cli.Form[answer]{
+// style returns how to print results. CSV has the columns of infill run.
+func (c *command) style() cli.Style[answer] {
+	return cli.Style[answer]{
 		Add: func(sheet *batch.Sheet, a answer) error {
 			rows, err := c.work.Rows(a.result)
 			if err != nil {
@@ -71,13 +73,13 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	column(!narrow && r.Stats.Lengths > 0, "tokens",
 		func(f infill.Fill) string { return joined(f.Tokens, "+") })
 	column(chains, "U", logLikelihood)
-	column(chains, "drawn", func(f infill.Fill) string { return f.SharePercent(!narrow) })
+	column(chains, "drawn", func(f infill.Fill) string { return ask.SharePercent(&f, !narrow) })
 	column(!chains && narrow, "log-lik.", logLikelihood)
 	column(!chains && !narrow, "log-likelihood", logLikelihood)
 	column(!chains && !(narrow && shares), "probability",
-		func(f infill.Fill) string { return infill.Percent(*f.Probability) })
+		func(f infill.Fill) string { return phrase.Percent(*f.Probability) })
 	column(draws, "drawn", func(f infill.Fill) string { return strconv.Itoa(f.Count) })
-	column(shares && !draws, "share", func(f infill.Fill) string { return infill.Percent(*f.Share) })
+	column(shares && !draws, "share", func(f infill.Fill) string { return phrase.Percent(*f.Share) })
 	column(diagnosed, "R-hat", func(f infill.Fill) string { return rHat(f.SplitRHat) })
 	column(diagnosed, "effective", func(f infill.Fill) string { return optional("%.0f", f.EffectiveDraws) })
 	rows := make([][]string, len(r.Fills))
@@ -101,7 +103,7 @@ func alone(r *infill.Result, width int) string {
 	for blank, values := range r.Alone {
 		var texts []string
 		for _, v := range values {
-			texts = append(texts, v.Text+" "+infill.Percent(v.Probability))
+			texts = append(texts, v.Text+" "+phrase.Percent(v.Probability))
 		}
 		if texts != nil {
 			lines = append(lines, fmt.Sprintf("blank %d by itself: %s", blank+1, strings.Join(texts, ", ")))
@@ -142,12 +144,12 @@ func footer(r *infill.Result, verbose bool) []string {
 	if r.Unfinished {
 		lines = append(lines, "unfinished: interrupted "+r.Place)
 	}
-	if divided := r.Divided(); divided != "" {
+	if divided := ask.Divided(r); divided != "" {
 		lines = append(lines, divided)
 	}
-	cost := fmt.Sprintf("%s, %.2f s%s", infill.Counted(s.ModelRows, "model row"), s.Seconds,
+	cost := fmt.Sprintf("%s, %.2f s%s", phrase.Counted(s.ModelRows, "model row"), s.Seconds,
 		optional(", seed %d", r.Seed))
-	lines = append(lines, r.Found()+"; "+cost)
+	lines = append(lines, ask.Found(r)+"; "+cost)
 	if verbose && s.Chains != nil {
 		lines = append(lines, chainsNote(s))
 	}
@@ -167,10 +169,10 @@ func chainsNote(s infill.Stats) string {
 	}
 	if c.Steps > c.WarmUp.Steps {
 		notes = append(notes,
-			fmt.Sprintf("%.2f of %s changed per step", c.ChangedSlotsPerStep, infill.Counted(s.Slots, "slot")))
+			fmt.Sprintf("%.2f of %s changed per step", c.ChangedSlotsPerStep, phrase.Counted(s.Slots, "slot")))
 	}
 	notes = append(notes,
-		fmt.Sprintf("%s in %s", infill.Counted(s.DistinctFills, "distinct fill"), infill.Counted(s.Draws, "draw")))
+		fmt.Sprintf("%s in %s", phrase.Counted(s.DistinctFills, "distinct fill"), phrase.Counted(s.Draws, "draw")))
 	if c.SplitRHat != nil && c.EffectiveDraws != nil {
 		notes = append(notes,
 			fmt.Sprintf("split R-hat %s, %.0f effective draws of U", rHat(c.SplitRHat), *c.EffectiveDraws))

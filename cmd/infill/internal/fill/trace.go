@@ -10,7 +10,7 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
-	"infill/infill/batch"
+	"infill/internal/batch"
 )
 
 // trace writes the states of chains to a new CSV file: a row for each chain

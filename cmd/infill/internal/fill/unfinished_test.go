@@ -11,7 +11,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
+	"infill/internal/batch"
 )
 
 // A command that ends early leaves the JSON of what it printed whole, and
@@ -46,7 +46,7 @@ func TestInterruptedFormats(t *testing.T) {
 		"chains": {Method: "dmala", Fills: []infill.Fill{{Share: &p}},
 			Stats: infill.Stats{Chains: &infill.ChainStats{Sampler: "dmala", Steps: 3}}},
 	} {
-		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 4, "a [MASK]", true, [][2]int{{2, 8}},
+		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 5, "a [MASK]", true, [][2]int{{2, 8}},
 			[]string{"all of it", why}
 		r.Fills[0].Rank, r.Fills[0].Text, r.Fills[0].Values, r.Fills[0].Spans = 1, "a cat", []string{"cat"},
 			[][2]int{{2, 5}}
@@ -55,7 +55,8 @@ func TestInterruptedFormats(t *testing.T) {
 			"csv": ",true,\"[", "text": "\n" + why + "\n"} {
 			var out bytes.Buffer
 			command := &command{work: batch.Fill{Key: "template"}}
-			printer := &cli.Printer[answer]{Form: command.form(), Format: format, Streams: &terminal.Streams{Out: &out}}
+			printer := &cli.Printer[answer]{Style: command.style(), Format: format,
+				Streams: &terminal.Streams{Out: &out}}
 			a := answer{result: r, work: &command.work, copied: command.work.Copied(nil, batch.Form(format))}
 			if err := errors.Join(printer.Print(a), printer.End()); err != nil {
 				t.Fatal(err)

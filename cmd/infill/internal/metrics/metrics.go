@@ -20,18 +20,22 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
+	"infill/internal/batch"
 	"infill/internal/eval/corpus"
 	"infill/internal/lines"
-	"infill/internal/object"
+	"infill/internal/parallel"
+	"infill/internal/phrase"
+	"infill/internal/rawjson"
 	"infill/metrics"
 )
 
 // command holds the flags and arguments of infill metrics.
 type command struct {
 	streams    *terminal.Streams
-	file       string // "-" for standard input
-	column     string // the column of a table with the text
+	file       string     // "-" for standard input
+	from       batch.Form // form of file; "" for the one that its name tells
+	spooled    string     // what standard input holds, if it is no plain text
+	column     string     // the column of a table with the text
 	references cli.CorpusList
 	preset     string
 	format     string
@@ -62,6 +66,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	cli.AddChoice(cmd, (*string)(&c.from), "from", "", cli.Texts(batch.Forms()), "format of FILE, if its name does "+
+		"not say, as of standard input")
 	flags.StringVar(&c.column, "column", "text", "`NAME` of the column of a table with the text")
 	flags.VarP(&c.references, "reference", "r", "a text to compare with; may be given several times")
 	cli.AddChoice(cmd, &c.preset, "preset", "", presets, "bert-gen: --tokenisation bert-gen --union-first 2500")
@@ -97,7 +103,7 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 		}
 	}
 	switch {
-	case o.Top > 0 && !printed(c.file):
+	case o.Top > 0 && c.form(c.file) != "jsonl":
 		return cli.Usagef("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")
 	case o.Order == 0:
 		return cli.Usagef("--order: 0 is not a whole number from 1 to %d", metrics.MaximumOrder)
@@ -110,7 +116,15 @@ func (c *command) settle(flags *pflag.FlagSet) error {
 }
 
 func (c *command) run(ctx context.Context) error {
-	in, err := cli.Interruptible(ctx, c.readAll)
+	if c.file == "-" && c.form(c.file) != "text" {
+		path, remove, err := cli.Spool(c.streams.In)
+		if err != nil {
+			return err
+		}
+		defer remove() //nolint:errcheck // a temporary file
+		c.spooled = path
+	}
+	in, err := parallel.Interruptible(ctx, c.readAll)
 	if err != nil {
 		return err
 	}
@@ -161,16 +175,16 @@ func (c *command) readAll() (in texts, err error) {
 
 // read reads the text to measure: results that infill printed, or one sentence a line.
 func (c *command) read() (h metrics.Hypotheses, err error) {
-	if !printed(c.file) {
+	if c.form(c.file) != "jsonl" {
 		return c.readSentences("text", c.file, corpus.Lines)
 	}
-	in, err := batch.Open(c.file)
+	in, err := batch.Open(cmp.Or(c.spooled, c.file))
 	if err != nil {
 		return h, cli.Usagef("text: %w", err)
 	}
 	defer in.Close()
 	h, err = readResults(in)
-	if errors.Is(err, errRows) && batch.IsFile(c.file) {
+	if errors.Is(err, errRows) && ending(c.file) != ".json" {
 		return c.readSentences("text", c.file, corpus.Lines)
 	}
 	if err != nil {
@@ -183,13 +197,13 @@ func (c *command) read() (h metrics.Hypotheses, err error) {
 // readSentences reads the sentences of a text or a reference: one from each line or
 // record, or those of WikiText. what names the text in errors. form "" is found; a table
 // has its sentences in rows.
-func (c *command) readSentences(what, file string, form corpus.Form) (h metrics.Hypotheses, err error) {
+func (c *command) readSentences(what, file string, form corpus.Kind) (h metrics.Hypotheses, err error) {
 	in, err := c.open(what, file)
 	if err != nil {
 		return h, err
 	}
 	defer in.Close()
-	if table(file) {
+	if c.form(file) != "text" {
 		form = corpus.Lines
 	}
 	read, err := corpus.Read(what, nameOf(file), in, form)
@@ -201,7 +215,7 @@ func (c *command) readSentences(what, file string, form corpus.Form) (h metrics.
 	}
 	if read.Blank > 0 && read.Form == corpus.Lines {
 		cli.Warn(c.streams, c.quiet, "%s (%s): %s left out", what, nameOf(file),
-			infill.Counted(read.Blank, "blank line"))
+			phrase.Counted(read.Blank, "blank line"))
 	}
 	h.Sentences = read.Raw()
 	return h, nil
@@ -212,35 +226,48 @@ func ending(file string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(file), ".gz"), ".zst"))
 }
 
-// printed reports whether a file's name says that it has results which infill
-// printed as JSON.
-func printed(file string) bool {
-	return slices.Contains([]string{".jsonl", ".ndjson", ".json"}, ending(file))
-}
-
-// table reports whether a file's name says that it has records with columns.
-func table(file string) bool {
-	return batch.IsFile(file) && !slices.Contains([]string{".txt", ".text"}, ending(file))
+// form returns the form of a file: the one that was given for the text, or that its
+// name tells. "jsonl" is also one list of JSON, as infill prints it.
+func (c *command) form(file string) batch.Form {
+	if file == c.file && c.from != "" {
+		return c.from
+	}
+	if ending(file) == ".json" {
+		return "jsonl"
+	}
+	form, err := batch.FormOf(file)
+	if err != nil {
+		return "text"
+	}
+	return form
 }
 
 // open opens a file as lines of sentences. what names the text in errors.
 func (c *command) open(what, file string) (in io.ReadCloser, err error) {
+	form := c.form(file)
 	switch {
-	case file == "-":
-		return io.NopCloser(c.streams.In), nil
-	case table(file):
-		records, err := batch.Records(batch.File{Path: file}, c.column)
+	case form != "text":
+		of := batch.File{Path: file, Form: form}
+		if file == "-" {
+			of = batch.File{Path: c.spooled, Name: nameOf(file), Form: form}
+		}
+		records, note, err := batch.Records(of, c.column)
 		if err != nil {
 			return nil, cli.Usagef("%s: %w", what, cli.Describe(err))
+		}
+		if note != "" {
+			cli.Warn(c.streams, c.quiet, "%s", note)
 		}
 		var texts strings.Builder
 		for _, r := range records {
 			if r.Err != nil {
-				return nil, cli.Usagef("%s: %s, line %d: %w", what, file, r.Line, r.Err)
+				return nil, cli.Usagef("%s: %s, line %d: %w", what, of, r.Line, r.Err)
 			}
-			texts.WriteString(lines.One(object.Plain(r.Object.Get(c.column))) + "\n")
+			texts.WriteString(lines.One(rawjson.Plain(r.Object.Get(c.column))) + "\n")
 		}
 		return io.NopCloser(strings.NewReader(texts.String())), nil
+	case file == "-":
+		return io.NopCloser(lines.Text(c.streams.In)), nil
 	}
 	in, err = batch.Open(file)
 	if err != nil {
@@ -262,7 +289,7 @@ type printedFill struct {
 
 // printedFills reads the fills of a result, the object with the given number.
 func printedFills(result []byte, number int) (fills []printedFill, err error) {
-	v, err := object.Read(result)
+	v, err := rawjson.Read(result)
 	if err != nil {
 		return nil, fmt.Errorf("object %d %w", number, err)
 	}
@@ -392,12 +419,12 @@ func (c *command) printText(r *metrics.Report) error {
 		}
 		rows = append(rows, row)
 	}
-	lines := []string{fmt.Sprintf("%s, %s", infill.Counted(r.Sentences, "sentence"), infill.Counted(r.Tokens, "token"))}
+	lines := []string{fmt.Sprintf("%s, %s", phrase.Counted(r.Sentences, "sentence"), phrase.Counted(r.Tokens, "token"))}
 	for _, ref := range r.References {
 		if ref.Name != metrics.Union {
 			lines = append(lines,
-				fmt.Sprintf("%s: %s, %s", ref.Name, infill.Counted(ref.Sentences, "sentence"),
-					infill.Counted(ref.Tokens, "token")))
+				fmt.Sprintf("%s: %s, %s", ref.Name, phrase.Counted(ref.Sentences, "sentence"),
+					phrase.Counted(ref.Tokens, "token")))
 		}
 	}
 	lines = append(lines, "signature "+r.Signature)

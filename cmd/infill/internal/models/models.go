@@ -17,10 +17,10 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill"
+	"infill/internal/hub"
+	"infill/internal/phrase"
 	"infill/lm"
 	"infill/models"
-	"infill/models/hub"
 )
 
 // command holds the flags of infill models and its subcommands. Each subcommand
@@ -29,9 +29,9 @@ type command struct {
 	streams *terminal.Streams
 	store   *models.Store
 
-	format         string
-	quiet          bool
-	cased, uncased bool // whether a new model keeps capitals, if its files do not say so
+	format                 string
+	quiet                  bool
+	cased, uncased, asFile bool // how a new model's tokenizer is read
 
 	// These belong to models import.
 	name, tokenizer string
@@ -89,9 +89,12 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"`FILE` of texts, one on each line: every second one helps to choose the int8 steps, the others measure "+
 			"(default: sentences of infill's own)")
 	for _, sub := range []*cobra.Command{pull, imports} {
-		sub.Flags().BoolVar(&c.cased, "cased", false, "the model keeps capitals, where its files do not say it")
+		sub.Flags().BoolVar(&c.cased, "cased", false,
+			"the model keeps capitals, where its files do not say it or contradict each other")
 		sub.Flags().BoolVar(&c.uncased, "uncased", false, "the model keeps none")
-		sub.MarkFlagsMutuallyExclusive("cased", "uncased")
+		sub.Flags().BoolVar(&c.asFile, "tokenizer-json", false,
+			"take tokenizer.json as it is, where other files contradict it")
+		sub.MarkFlagsMutuallyExclusive("cased", "uncased", "tokenizer-json")
 	}
 	return cmd
 }
@@ -113,9 +116,11 @@ func (c *command) run(do func(ctx context.Context, args []string) error) func(*c
 		}
 		switch {
 		case c.cased:
-			c.store.Case = models.Cased
+			c.store.Reading = models.Cased
 		case c.uncased:
-			c.store.Case = models.Uncased
+			c.store.Reading = models.Uncased
+		case c.asFile:
+			c.store.Reading = models.AsFile
 		}
 		return do(cmd.Context(), args)
 	}
@@ -130,8 +135,14 @@ func (c *command) say(format string, arguments ...any) error {
 	return err
 }
 
-// printPlaced prints a line about a model that has just been stored.
+// printPlaced prints a line about a model that has just been stored, after a
+// warning if the files of its tokenizer contradict each other.
 func (c *command) printPlaced(b *models.Bundle) error {
+	t, err := b.Tokenizer()
+	if err != nil {
+		return err
+	}
+	cli.WarnOfTokenizer(c.streams, c.quiet, cli.OneLine(b.Name), t)
 	return c.say("%s@%s: %s, %s in %s\n", cli.OneLine(b.Name), b.Manifest.Revision, cli.OneLine(b.Description),
 		cli.BytesText(b.Manifest.Size()), b.Dir)
 }
@@ -250,9 +261,9 @@ func (c *command) pull(ctx context.Context, names []string) error {
 			return &cli.UsageError{Err: err}
 		}
 	}
-	o := hub.FromEnvironment()
+	o := models.PullOptions(hub.FromEnvironment())
 	for _, name := range names {
-		bar := cli.NewBar(c.streams, c.quiet, false)
+		bar := cli.NewBar(c.streams, c.quiet, 0)
 		o.Progress = cli.NewTransfer(bar, c.streams.Err)
 		bundle, err := c.store.Pull(ctx, name, o)
 		bar.Clear()
@@ -279,16 +290,16 @@ func (c *command) verifyAll(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		hint := e.Remedy()
 		for i, problem := range problems {
 			damaged = cli.ErrReported
-			if i < len(problems)-1 {
-				hint = ""
+			hint := ""
+			if i == len(problems)-1 {
+				hint = e.Remedy()
 			}
 			cli.PrintError(c.streams.Err, fmt.Errorf("model %s: %w", e.FullName(), problem), hint)
 		}
 		if len(problems) == 0 {
-			if err := c.say("%s: whole, %s, %s\n", e.FullName(), infill.Counted(len(e.Manifest.Files), "file"),
+			if err := c.say("%s: whole, %s, %s\n", e.FullName(), phrase.Counted(len(e.Manifest.Files), "file"),
 				sizeOf(e)); err != nil {
 				return err
 			}

@@ -65,7 +65,7 @@ func (c *command) quantize(ctx context.Context, args []string) error {
 	}
 	var found distance
 	made, err := c.store.Quantize(ctx, bundle, name, largest, func(copied *models.Bundle) ([]byte, error) {
-		bar := cli.NewBar(c.streams, c.quiet, false)
+		bar := cli.NewBar(c.streams, c.quiet, 0)
 		defer bar.Clear()
 		found, err = compare(ctx, bundle, copied, tokenizer, texts, func(done int) {
 			bar.Tell(int64(done), int64(len(texts)), func() string { return "texts compared" })

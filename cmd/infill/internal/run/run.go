@@ -14,8 +14,10 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
+	"infill/internal/ask"
+	"infill/internal/batch"
 	"infill/internal/journal"
+	"infill/internal/phrase"
 	"infill/lm"
 )
 
@@ -24,7 +26,8 @@ type batchOptions struct {
 	streams *terminal.Streams
 	job     batch.Job
 	column  string
-	given   []infill.Given
+	given   []ask.Given
+	pause   time.Duration // between two lines about progress
 	cli.ModelOptions
 }
 
@@ -50,7 +53,7 @@ func (o *batchOptions) command(use, short string, check func() error,
 		},
 	}
 	// A fixed seed, so that parts and resumed runs agree.
-	o.given = []infill.Given{infill.MustGive("seed", "1")}
+	o.given = []ask.Given{ask.MustGive("seed", "1")}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its ending chooses the format")
@@ -61,6 +64,8 @@ func (o *batchOptions) command(use, short string, check func() error,
 	cli.Bind(cmd, &o.job)
 	flags.TextVar(&o.job.Shard, "shard", batch.Shard{},
 		"`I/N`: do part I of N, from 1; infill run merge puts them together")
+	flags.DurationVar(&o.pause, "progress", cli.Pause,
+		"`TIME` between two lines about progress, if standard error is no terminal; 0 for none")
 	o.ModelOptions.Register(cmd)
 	return cmd
 }
@@ -79,7 +84,7 @@ func (o *batchOptions) validate(args []string) error {
 	}
 	switch {
 	case len(args) != 1:
-		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", infill.Counted(len(args), "argument")),
+		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", phrase.Counted(len(args), "argument")),
 			Hint: "see infill run --help"}
 	case args[0] == "-" && o.job.Input.Form == "":
 		return cli.Usagef("--from: say which form standard input has, as in --from jsonl")
@@ -90,6 +95,8 @@ func (o *batchOptions) validate(args []string) error {
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
 		return cli.Usagef("--shard and --overwrite exclude each other: other parts may be at " +
 			"work; remove the folder of parts to start again")
+	case o.pause < 0:
+		return cli.Usagef("--progress: %s is no time between two lines: give 1s, or 0 for none", o.pause)
 	case o.job.Resume && o.job.Overwrite:
 		return cli.Usagef("--resume and --overwrite exclude each other: after a break, --resume alone goes on")
 	}
@@ -106,8 +113,9 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, remove()) }()
 		o.job.Input.Path = path
+		o.job.Input.Name = "standard input"
 	}
-	bar := cli.NewBar(o.streams, o.Quiet, true)
+	bar := cli.NewBar(o.streams, o.Quiet, o.pause)
 	o.job.Observe = func(at batch.Progress) {
 		bar.Tell(at.Done, at.Total, func() string { return describe(at) })
 	}
@@ -140,15 +148,22 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 	}
 	if !quiet {
 		text := cli.OneLine(cmp.Or(b.Output, "part "+shard.String())) + ": " +
-			infill.Counted(int(b.Records-b.Rejected-b.Blank), "text")
+			phrase.Counted(int(b.Records-b.Rejected-b.Blank), "text")
 		if b.Blank > 0 {
-			text += ", " + infill.Counted(int(b.Blank), "blank line")
+			text += ", " + phrase.Counted(int(b.Blank), "blank line")
 		}
 		if b.Lines != b.Records-b.Rejected-b.Blank {
-			text += ", " + infill.Counted(int(b.Lines), "line")
+			text += ", " + phrase.Counted(int(b.Lines), "line")
+		}
+		if b.Unproven > 0 {
+			text += fmt.Sprintf(", %d unproven", b.Unproven)
+		}
+		if b.Excluded > 0 {
+			text += fmt.Sprintf(" (%d with a blank where the model would rather put what --fill leaves out)",
+				b.Excluded)
 		}
 		if b.Kept > 0 {
-			text += fmt.Sprintf(", %d of them done before", b.Kept)
+			text += fmt.Sprintf(", %d done before", b.Kept)
 		}
 		if b.Signature != "" {
 			text += "\ninfill: signature " + cli.OneLine(b.Signature)
@@ -175,7 +190,7 @@ func are(n int, what string) string {
 	if n == 1 {
 		verb = " is"
 	}
-	return infill.Counted(n, what) + verb
+	return phrase.Counted(n, what) + verb
 }
 
 // verdict tells of rejected records, whose exit code is the same whenever the
@@ -185,10 +200,10 @@ func verdict(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summar
 	case b.Rejected == 0:
 		return nil
 	case shard.Count > 0: // the part is done: an error would make a cluster run it again
-		cli.Warn(s, quiet, "%s left out; the merge tells which", infill.Counted(int(b.Rejected), "wrong line"))
+		cli.Warn(s, quiet, "%s left out; the merge tells which", phrase.Counted(int(b.Rejected), "wrong line"))
 		return nil
 	}
-	cli.Warn(s, quiet, "%s left out, each with its reason in %s", infill.Counted(int(b.Rejected), "wrong line"),
+	cli.Warn(s, quiet, "%s left out, each with its reason in %s", phrase.Counted(int(b.Rejected), "wrong line"),
 		cli.OneLine(b.Output+".rejects.jsonl"))
 	return cli.ErrRejects
 }
@@ -204,7 +219,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}}
 	cmd := o.command("run INPUT -o OUTPUT", "Fill the templates of a file, on one machine or on many",
 		func() error {
-			r, err := infill.NewRequest("", o.given)
+			r, err := ask.NewRequest("", o.given)
 			return cli.Describe(cmp.Or(err, r.Check()))
 		},
 		func(f *infill.Filler) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,28 +17,34 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
+	"infill/internal/ask"
+	"infill/internal/batch"
 	"infill/internal/lines"
-	"infill/internal/object"
 	"infill/internal/option"
+	"infill/internal/phrase"
+	"infill/internal/rawjson"
 	"infill/metrics"
 )
 
 // command holds the flags and arguments of infill score.
 type command struct {
-	streams *terminal.Streams
-	input   cli.InputOptions
-	model   cli.ModelOptions
-	given   []infill.Given
-	request infill.ScoreRequest // without a text
-	keep    []string            // columns that are copied, though they have an option's name
-	words   bool
-	base    string // one of bases
-	tokens  bool
-	rank    string // one of ranks
-	pairs   bool
-	columns []string   // columns of a file with the text, or with the better and the other text of a pair
-	from    batch.Form // of files whose names do not say it; "" if all do
+	streams  *terminal.Streams
+	input    cli.InputOptions
+	model    cli.ModelOptions
+	given    []ask.Given
+	request  infill.ScoreRequest // without a text
+	keep     []string            // columns that are copied, though they have an option's name
+	models   models
+	words    bool
+	target   string // column of the word from which words are counted; "" for none
+	base     string // one of bases
+	tokens   bool
+	rank     string // one of ranks
+	pairs    bool
+	right    int        // pairs whose first text is the likelier
+	contexts bool       // whether it is said that a column is read
+	columns  []string   // columns of a file with the text, or with the better and the other text of a pair
+	from     batch.Form // of files whose names do not say it; "" if all do
 }
 
 var ranks = []string{"input", "sum", "perplexity"}
@@ -73,12 +80,14 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	cli.AddOptionsOf(cmd, infill.ScoreOptions, &c.given, "method")
-	cli.AddOptionsOf(cmd, infill.ScoreOptions, &c.given, contextColumn)
+	cli.AddOptionsOf(cmd, ask.ScoreOptions, &c.given, "method")
+	cli.AddOptionsOf(cmd, ask.ScoreOptions, &c.given, contextColumn)
 	flags.Lookup(contextColumn).Usage += "; a column context gives each its own"
 	flags.BoolVar(&c.words, "words", false, "a row for each word, with its surprisal")
 	c.base = bases[0]
 	cli.AddChoice(cmd, &c.base, "base", "", bases, "of the logarithm of --words: bits, nats, or bans")
+	flags.StringVar(&c.target, "target", "", "`NAME` of a file's column with a word of the text: "+
+		"--words tells in from_target how many positions each word stands behind it")
 	flags.BoolVar(&c.tokens, "tokens", false, "a row for each token, not for each text")
 	c.rank = ranks[0]
 	cli.AddChoice(cmd, &c.rank, "rank", "", ranks, "order of the rows: as given, or the likeliest first, "+
@@ -93,7 +102,24 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	flags.Var((*cli.List)(&c.keep), "keep", "`LIST` of columns to copy, though they have an option's name")
 	c.input.Register(cmd)
 	c.model.Register(cmd)
+	flags.Lookup("model").Value = &c.models
+	flags.Lookup("model").Usage += "; several --model run one after the other, and a column model names them"
 	return cmd
+}
+
+// models is a flag that takes several models, as typed.
+type models []string
+
+func (m *models) String() string { return strings.Join(*m, ",") }
+func (m *models) Type() string   { return "string" }
+
+// Set adds a model.
+func (m *models) Set(name string) error {
+	if slices.Contains(*m, name) {
+		return errors.New("another model than those before")
+	}
+	*m = append(*m, name)
+	return nil
 }
 
 // exclusive returns an error for flags that exclude each other.
@@ -103,6 +129,12 @@ func (c *command) exclusive(flags *pflag.FlagSet) error {
 		return cli.Usagef("--pairs excludes --words, --tokens and --rank: a pair has one row, in its place")
 	case c.tokens && c.words:
 		return cli.Usagef("--tokens and --words exclude each other: give one")
+	case c.pairs && len(c.models) > 1:
+		return cli.Usagef("--pairs takes one --model")
+	case c.target != "" && !c.words:
+		return cli.Usagef("--target: it is a column of words: give --words")
+	case c.target != "" && c.input.Format == "text":
+		return cli.Usagef("--target: text has no column for it: give --format csv, jsonl or json")
 	case flags.Changed("base") && !c.words:
 		return cli.Usagef("--base: it is that of surprisals: give --words")
 	}
@@ -144,7 +176,7 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 			entries = append(entries, argument)
 			continue
 		}
-		records, err := batch.Records(batch.File{Path: argument.Text, Form: c.from}, c.columns...)
+		records, note, err := batch.Records(batch.File{Path: argument.Text, Form: c.from}, c.columns...)
 		if err != nil {
 			usage := &cli.UsageError{Err: cli.Describe(err)}
 			var missing *infill.OptionError
@@ -153,47 +185,112 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 			}
 			return usage
 		}
+		if note != "" {
+			c.model.Warn(c.streams, "%s", note)
+		}
 		if !slices.ContainsFunc(records, func(r batch.Record) bool { return !r.Blank }) {
 			return cli.Usagef("%s: no text in it", argument.Text)
 		}
+		has := func(name string) bool {
+			return slices.ContainsFunc(records, func(r batch.Record) bool { return r.Object.Get(name) != nil })
+		}
 		for _, name := range c.keep {
-			if !slices.ContainsFunc(records, func(r batch.Record) bool { return r.Object.Get(name) != nil }) {
+			if !has(name) {
 				return cli.Usagef("--keep: %s has no column %q", argument.Text, name)
 			}
+		}
+		if c.target != "" && !has(c.target) {
+			return cli.Usagef("--target: %s has no column %q", argument.Text, c.target)
 		}
 		for _, r := range records {
 			var texts []string
 			for _, name := range c.columns {
-				texts = append(texts, strings.ReplaceAll(object.Plain(r.Object.Get(name)), "\t", " "))
+				texts = append(texts, strings.ReplaceAll(rawjson.Plain(r.Object.Get(name)), "\t", " "))
 			}
 			id := json.RawMessage(r.Object.Given("id"))
 			entries = append(entries, cli.Entry{Text: strings.Join(texts, "\t"), Of: r.Object, ID: id,
 				File: argument.Text, Line: int(r.Line), Err: r.Err, Blank: r.Blank})
 		}
 	}
+	columns := func(e cli.Entry) bool { return e.Of != nil }
+	if c.target != "" && c.input.Input == cli.Inputs()[0] && !slices.ContainsFunc(entries, columns) {
+		return cli.Usagef("--target: a text alone has no columns: give a file, or --input jsonl")
+	}
 	c.input.Texts = entries
 	return nil
 }
 
-// run scores the texts, or the pairs of texts, and prints the scores.
+// run scores the texts, or the pairs of texts, with one model after the other.
+// It prints the scores and, of several models, how they compare.
 func (c *command) run(ctx context.Context) (err error) {
-	f, err := c.model.Open(c.streams)
-	if err != nil {
-		return err
+	if len(c.models) > 1 && len(c.input.Texts) == 0 {
+		c.input.Texts, err = c.input.Lines(ctx)
+		if err != nil {
+			return err
+		}
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &cli.Printer[row]{Form: c.form(), Format: c.input.Format, Streams: c.streams}
+	var fillers []*infill.Filler // each loads its model when it first runs
+	for i := range max(1, len(c.models)) {
+		of := c.model
+		if c.models != nil {
+			of.Model = c.models[i]
+		}
+		f, err := of.Open(c.streams)
+		if err != nil {
+			return err
+		}
+		fillers = append(fillers, f)
+	}
+	p := &cli.Printer[row]{Style: c.style(), Format: c.input.Format, Streams: c.streams}
+	var all []map[place]float64
+	for i, f := range fillers {
+		name := ""
+		if len(fillers) > 1 {
+			name = c.models[i]
+		}
+		values, wrong := c.pass(ctx, f, name, p)
+		wrong = errors.Join(wrong, f.Close())
+		all = append(all, values)
+		err = cmp.Or(err, wrong)
+		if wrong != nil && !errors.Is(wrong, cli.ErrReported) {
+			return c.end(p, wrong)
+		}
+	}
+	err = c.end(p, cmp.Or(p.End(), err))
+	for i, values := range all[1:] {
+		if !c.tokens {
+			c.model.Report(c.streams, "%s less %s: %s", c.models[i+1], c.models[0], c.compared(all[0], values))
+		}
+	}
+	return err
+}
+
+// end ends the output, also where err is not nil, and returns err.
+func (c *command) end(p *cli.Printer[row], err error) error {
+	err = p.Whole(err)
+	if c.pairs && p.Results > 0 {
+		err = errors.Join(err, c.tellVerdict(c.right, p.Results))
+	}
+	return err
+}
+
+// pass scores all texts with one model, and prints the scores. name is that of
+// one of several models. It returns the values by which models are compared.
+func (c *command) pass(ctx context.Context, f *infill.Filler, name string, p *cli.Printer[row]) (
+	values map[place]float64, err error) {
+	values = map[place]float64{}
 	var rows []row
-	right := 0
-	contexts := false // whether it is said that a column is read
 	tell := func(r row) error {
-		if r.ownContext && !contexts {
-			contexts = true
+		if r.ownContext && !c.contexts {
+			c.contexts = true
 			c.model.Report(c.streams, "columns read as options: context; --keep context copies one instead")
 		}
 		c.model.Note(c.streams, "signature %s", r.scores[0].Signature)
 		if r.right() {
-			right++
+			c.right++
+		}
+		if name != "" {
+			maps.Copy(values, c.values(r))
 		}
 		if c.rank != ranks[0] {
 			rows = append(rows, r)
@@ -201,7 +298,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		}
 		return c.print(p, r)
 	}
-	end := func() error {
+	return values, c.each(ctx, f, name, func() error {
 		slices.SortStableFunc(rows, func(a, b row) int {
 			if c.rank == "perplexity" {
 				return cmp.Compare(a.scores[0].PseudoPerplexity, b.scores[0].PseudoPerplexity)
@@ -214,12 +311,8 @@ func (c *command) run(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		return p.End()
-	}
-	if err = p.Whole(c.each(ctx, f, end, tell)); c.pairs && p.Results > 0 {
-		err = errors.Join(err, c.tellVerdict(right, p.Results))
-	}
-	return err
+		return nil
+	}, tell)
 }
 
 // print prints a row or, of a text whose words are wanted, a row for each.
@@ -240,13 +333,27 @@ func (c *command) print(p *cli.Printer[row], r row) error {
 // row is the score of a text or of a word of it, or the two scores of a pair.
 type row struct {
 	id     json.RawMessage
+	turn   int64  // number of the text
+	model  string // of several; else ""
 	scores []*infill.Score
 	word   int    // its number, from 1; 0 for a text
 	base   string // of the word's surprisal
 	column string // name of the column of the text
+	// counted is whether words are counted from the position target, which is 0
+	// if the record names none.
+	counted bool
+	target  int
 	// ownContext is whether the context is from the user's columns.
 	ownContext bool
-	others     object.Object // further columns of the user
+	others     rawjson.Object // further columns of the user
+}
+
+// by returns ", model NAME" for one of several models.
+func (r row) by() string {
+	if r.model == "" {
+		return ""
+	}
+	return ", model " + cli.OneLine(r.model)
 }
 
 // right reports whether the log-likelihood of the first text of a pair is the larger.
@@ -256,9 +363,13 @@ func (r row) right() bool {
 
 // beside adds the user's columns to o. It gives the text the name that it had
 // in the user's data.
-func (r row) beside(o object.Object) object.Object {
+func (r row) beside(o rawjson.Object) rawjson.Object {
+	if r.model != "" && o.Get("model") == nil { // the JSON of a text has it
+		name, _ := json.Marshal(r.model) // a text can always be encoded
+		o = append(o, rawjson.Field{Key: "model", Value: name})
+	}
 	taken := func(name string) bool { return name != "text" && o.Get(name) != nil }
-	others, name := object.Beside(r.others, r.column, taken)
+	others, name := rawjson.Beside(r.others, r.column, taken)
 	return append(o.Rename("text", name), others...)
 }
 
@@ -267,25 +378,26 @@ func (r row) MarshalJSON() ([]byte, error) {
 	if r.ownContext && r.word == 0 { // the score has it
 		r.others = r.others.Without(contextColumn)
 	}
-	var o object.Object
+	var o rawjson.Object
 	var err error
 	switch {
 	case r.word > 0:
-		o, err = object.Pairs(r.wordColumns()...)
+		o, err = rawjson.Pairs(r.wordColumns()...)
 	case len(r.scores) == 1:
-		o, err = object.Of(r.scores[0])
+		o, err = rawjson.Of(r.scores[0])
 	default:
-		o, err = object.Pairs("first", r.scores[0], "second", r.scores[1], "right", r.right())
+		o, err = rawjson.Pairs("first", r.scores[0], "second", r.scores[1], "right", r.right())
 	}
 	o = r.beside(o)
 	if r.id != nil {
-		o = append(object.Object{{Key: "id", Value: object.Value(r.id)}}, o...)
+		o = append(rawjson.Object{{Key: "id", Value: rawjson.Value(r.id)}}, o...)
 	}
 	return o.Append(nil), err
 }
 
 // each scores each text, or both texts of each pair, and passes the scores to tell.
-func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, tell func(row) error) error {
+func (c *command) each(ctx context.Context, f *infill.Filler, name string, end func() error,
+	tell func(row) error) error {
 	read := func(e cli.Entry) ([]string, error) {
 		texts := []string{e.Text}
 		if c.pairs {
@@ -307,7 +419,8 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 			if e.File == "" {
 				columns = []string{c.input.Key} // the only text column of JSON lines
 			}
-			r := row{id: e.ID, base: c.base, column: columns[0], others: e.Of.Without(append(columns, "id")...)}
+			r := row{id: e.ID, turn: e.Caller.Turn, model: name, base: c.base, column: columns[0],
+				others: e.Of.Without(append(columns, "id")...)}
 			before, own, err := c.before(e.Of.Without(columns...))
 			if err != nil {
 				return nil, err
@@ -316,15 +429,22 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 			for _, text := range texts {
 				own := c.request
 				own.Text, own.Context = text, before
-				score, err := f.Score(ctx, own)
+				score, err := f.For(e.Caller).Score(ctx, own)
 				if err != nil {
 					return nil, cli.DescribeLine(e.Of, err)
 				}
 				r.scores = append(r.scores, score)
 			}
+			if c.target != "" {
+				r.counted = true
+				r.target, err = r.find(rawjson.Plain(e.Of.Get(c.target)))
+				if err != nil {
+					return nil, &cli.MisfitError{Err: fmt.Errorf("--target: %w", err)}
+				}
+			}
 			return func() error {
 				for _, s := range r.scores {
-					c.model.WarnOf(c.streams, e, s.Warnings)
+					c.model.WarnOf(c.streams, e, s.Warnings, s.Typed)
 				}
 				return tell(r)
 			}, nil
@@ -333,7 +453,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, end func() error, 
 
 // before returns the context of a record: its own, if it has a column for it,
 // or the flag's.
-func (c *command) before(of object.Object) (text string, own bool, err error) {
+func (c *command) before(of rawjson.Object) (text string, own bool, err error) {
 	value := of.Given(contextColumn)
 	if value == nil || slices.Contains(c.keep, contextColumn) { // nor is a column of texts a context
 		return c.request.Context, false, nil
@@ -355,12 +475,12 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 	share := float64(right) / float64(pairs)
 	low, high := metrics.Wilson(share, float64(pairs), 0.95)
 	line := fmt.Sprintf("the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%", right,
-		infill.Counted(pairs, "pair"), 100*share, 100*low, 100*high)
+		phrase.Counted(pairs, "pair"), 100*share, 100*low, 100*high)
 	switch {
 	case c.input.Format == "text":
 		_, err = fmt.Fprintln(c.streams.Out, "\n"+line)
 	case c.input.Format == "jsonl":
-		err = object.WriteLine(c.streams.Out, struct {
+		err = rawjson.WriteLine(c.streams.Out, struct {
 			Right    int        `json:"pairs_right"`
 			Pairs    int        `json:"pairs"`
 			Interval [2]float64 `json:"interval"`
@@ -375,7 +495,7 @@ func (c *command) tellVerdict(right, pairs int) (err error) {
 // column, the column has this name: sequence_score, token_score, PLL_metric.
 func (c *command) add(table *batch.Sheet, r row) (err error) {
 	add := func(pairs ...any) {
-		line, failed := object.Pairs(append([]any{"id", r.id}, pairs...)...)
+		line, failed := rawjson.Pairs(append([]any{"id", r.id}, pairs...)...)
 		err = cmp.Or(err, failed)
 		if err == nil {
 			err = table.Add(batch.Rows{Lines: []json.RawMessage{[]byte("[]")}}, r.beside(line))
@@ -400,26 +520,29 @@ func (c *command) add(table *batch.Sheet, r row) (err error) {
 	return err
 }
 
-// form returns how to print scores.
-func (c *command) form() cli.Form[row] {
-	form := cli.Form[row]{Add: c.add,
+// style returns how to print scores.
+func (c *command) style() cli.Style[row] {
+	style := cli.Style[row]{Add: c.add,
 		Layout: func(copied []string) batch.Layout { return batch.Layout{After: copied} }}
 	switch {
 	case c.pairs:
-		form.Text = pairText
+		style.Text = pairText
 	case c.tokens:
-		form.Text = tokensText
+		style.Text = tokensText
 	case c.words:
-		form.Text = c.wordsText
+		style.Text = c.wordsText
 	default:
-		form.Heading = "log-likelihood  tokens  pseudo-perplexity  text\n"
-		form.Text = func(r row, _ int) string {
+		style.Heading = "log-likelihood  tokens  pseudo-perplexity  text\n"
+		style.Text = func(r row, _ int) string {
 			s := r.scores[0]
-			return fmt.Sprintf("%14.2f  %6d  %17.4g  %s\n", s.LogLikelihood, len(s.Tokens), s.PseudoPerplexity,
-				cli.OneLine(lines.One(s.Text)))
+			text := cli.OneLine(lines.One(s.Text))
+			if r.model != "" {
+				text = cli.OneLine(r.model) + ": " + text
+			}
+			return fmt.Sprintf("%14.2f  %6d  %17.4g  %s\n", s.LogLikelihood, len(s.Tokens), s.PseudoPerplexity, text)
 		}
 	}
-	return form
+	return style
 }
 
 // pairText returns a table of the two texts of a pair.
@@ -445,6 +568,6 @@ func tokensText(r row, width int) string {
 	rows = append(rows, []string{"sum", fmt.Sprintf("%.2f", s.LogLikelihood)})
 	return cli.Wrap(cli.Mark(s.Text, nil), width, "") + "\n\n" +
 		cli.RenderTable(width, []string{"token", "log-probability"}, rows, 0) + "\n" + cli.Notes(width,
-		fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", infill.Counted(len(s.Tokens), "token"), s.Method,
-			s.PseudoPerplexity))
+		fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g%s", phrase.Counted(len(s.Tokens), "token"), s.Method,
+			s.PseudoPerplexity, r.by()))
 }

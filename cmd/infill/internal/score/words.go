@@ -12,6 +12,7 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
+	"infill/internal/phrase"
 )
 
 // bases are those of the logarithm of a surprisal.
@@ -31,25 +32,59 @@ func (r row) surprisal(nats float64) float64 {
 	return -nats / units[r.base].nats
 }
 
-// wordColumns returns the names and values of a word's columns. position is the number,
-// from 1, of the text between spaces to which the word belongs, and after is the
+// wordColumns returns the names and values of a word's columns. after is the
 // punctuation that follows the word without a space.
 func (r row) wordColumns() []any {
 	s := r.scores[0]
 	w := s.Words[r.word-1]
-	runes := []rune(s.Text)
-	position := len(strings.Fields(string(runes[:w.Start])))
-	if w.Start == 0 || unicode.IsSpace(runes[w.Start-1]) {
-		position++
-	}
-	after := runes[w.End:]
+	position := r.position(w)
+	after := []rune(s.Text)[w.End:]
 	end := slices.IndexFunc(after, func(c rune) bool { return !unicode.IsPunct(c) && !unicode.IsSymbol(c) })
 	if end >= 0 {
 		after = after[:end]
 	}
-	return []any{"text", s.Text, "word", w.Word, "start", w.Start, "end", w.End, "tokens", w.Tokens,
+	columns := []any{"text", s.Text, "word", w.Word, "start", w.Start, "end", w.End, "tokens", w.Tokens,
 		"surprisal", r.surprisal(w.LogLikelihood), "log_likelihood", w.LogLikelihood,
 		"position", position, "after", string(after)}
+	switch {
+	case r.counted && r.target == 0:
+		columns = append(columns, "from_target", nil)
+	case r.counted:
+		columns = append(columns, "from_target", position-r.target)
+	}
+	return columns
+}
+
+// position returns the number, from 1, of the text between spaces to which a word
+// belongs.
+func (r row) position(w infill.ScoredWord) int {
+	runes := []rune(r.scores[0].Text)
+	position := len(strings.Fields(string(runes[:w.Start])))
+	if w.Start == 0 || unicode.IsSpace(runes[w.Start-1]) {
+		position++
+	}
+	return position
+}
+
+// find returns the position of a word that the text has once. It is 0 for an empty cell.
+func (r row) find(word string) (position int, err error) {
+	if word == "" {
+		return 0, nil
+	}
+	for _, w := range r.scores[0].Words {
+		if w.Word != word {
+			continue
+		}
+		if position > 0 {
+			return 0, fmt.Errorf("the text has the word %.80q twice: leave its cell empty, and count from position",
+				word)
+		}
+		position = r.position(w)
+	}
+	if position == 0 {
+		return 0, fmt.Errorf("the text has no word %.80q", word)
+	}
+	return position, nil
 }
 
 // steps are bounds between the colours of words, in bits.
@@ -94,8 +129,8 @@ func (c *command) wordsText(r row, width int) string {
 		text += scale(unit.name, unit.nats) + "\n\n"
 	}
 	return text + cli.RenderTable(width, []string{"word", unit.name, "tokens"}, rows, 0) + "\n" + cli.Notes(width,
-		fmt.Sprintf("%s, %.2f %s together, method %s", infill.Counted(len(rows), "word"), r.surprisal(s.LogLikelihood),
-			unit.name, s.Method))
+		fmt.Sprintf("%s, %.2f %s together, method %s%s", phrase.Counted(len(rows), "word"),
+			r.surprisal(s.LogLikelihood), unit.name, s.Method, r.by()))
 }
 
 // scale returns what the colours mean.

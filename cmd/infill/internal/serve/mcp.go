@@ -19,9 +19,10 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill/serve"
 	"infill/internal/lines"
-	"infill/internal/object"
+	"infill/internal/parallel"
+	"infill/internal/rawjson"
+	"infill/internal/serve"
 )
 
 // NewCmdMCP returns the command infill mcp.
@@ -51,17 +52,14 @@ func runMCP(ctx context.Context, s *terminal.Streams, model cli.ModelOptions) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, models.close()) }()
-	server, err := serve.Tools(
+	server, err := serve.Tools(ctx,
 		serve.Options{Models: models, Default: name, Limits: serve.DefaultLimits(),
 			Log: func(message string) { cli.Warn(s, false, "%s", message) }})
 	if err != nil {
 		return err
 	}
 	err = server.Run(ctx, converse(s.In, s.Out))
-	if ctx.Err() != nil { // a signal has ended it
-		return nil
-	}
-	return err
+	return cmp.Or(ctx.Err(), err) // a signal has ended it, or the agent
 }
 
 // conversation is an MCP transport with a message on each line. The library's
@@ -92,7 +90,7 @@ func (c *conversation) Close() error                                    { c.end(
 // because the library writes no answers after that.
 func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
-		line, err := cli.Interruptible(c.ended, func() ([]byte, error) {
+		line, err := parallel.Interruptible(c.ended, func() ([]byte, error) {
 			line, err := c.in.ReadSlice('\n')
 			if len(line) == 0 {
 				c.calls.Wait()
@@ -115,7 +113,7 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		if err != nil && len(line) > 0 {
 			wrong := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
-			if errors.Is(err, object.ErrSyntax) {
+			if errors.Is(err, rawjson.ErrSyntax) {
 				wrong.Code = jsonrpc.CodeParseError
 			}
 			err = c.Write(ctx, &jsonrpc.Response{ID: request.ID, Error: wrong})
@@ -131,7 +129,7 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 // if the line tells it.
 func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 	request := &jsonrpc.Request{}
-	fields, wrong := object.Parse(line)
+	fields, wrong := rawjson.Parse(line)
 	if fields.Get("result") != nil || fields.Get("error") != nil {
 		return request, nil // an error must not be answered by an error, without end
 	}
@@ -154,12 +152,12 @@ func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 	request.Method = method
 	request.Params = json.RawMessage(fields.Given("params"))
 	if own == nil && method == "notifications/cancelled" {
-		id := string(object.Value(request.Params).Object().Get("requestId"))
+		id := string(rawjson.Value(request.Params).Object().Get("requestId"))
 		_, open := c.open.LoadAndDelete(id)
 		if open {
 			c.calls.Done()
 		}
-		params, err := object.Encode(mcp.CancelledParams{RequestID: id})
+		params, err := rawjson.Encode(mcp.CancelledParams{RequestID: id})
 		if err != nil {
 			return request, err
 		}
@@ -169,7 +167,7 @@ func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 }
 
 // begin notes the id of a call, to which an answer is due.
-func (c *conversation) begin(id object.Value) error {
+func (c *conversation) begin(id rawjson.Value) error {
 	number, err := strconv.ParseFloat(string(id), 64)
 	if !id.IsText() && (err != nil || number != math.Trunc(number)) {
 		return errors.New("an id is a string or a whole number")
@@ -185,31 +183,40 @@ func (c *conversation) begin(id object.Value) error {
 // Write writes an answer with the agent's own id, or null if there is none. A
 // cancelled call gets no answer.
 func (c *conversation) Write(_ context.Context, message jsonrpc.Message) error {
-	var id json.RawMessage
 	answer, ok := message.(*jsonrpc.Response)
-	if ok {
-		own, _ := answer.ID.Raw().(string)
-		_, open := c.open.LoadAndDelete(own)
-		if open {
-			defer c.calls.Done()
-		} else if answer.ID.IsValid() {
-			return nil
-		}
-		var known *jsonrpc.Error
-		if answer.Error != nil && !errors.As(answer.Error, &known) {
-			// The library gives a call before initialize no code.
-			answer.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: answer.Error.Error()}
-		}
-		id = json.RawMessage(cmp.Or(own, "null"))
-		answer.ID = jsonrpc.ID{}
+	if !ok {
+		return c.write(nil, message)
 	}
+	own, _ := answer.ID.Raw().(string)
+	_, open := c.open.LoadAndDelete(own)
+	if open {
+		defer c.calls.Done()
+	}
+	cancelled := answer.ID.IsValid() && !open
+	if cancelled {
+		return nil
+	}
+	var known *jsonrpc.Error
+	if answer.Error != nil && !errors.As(answer.Error, &known) {
+		// The library gives a call before initialize no code.
+		answer.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: answer.Error.Error()}
+	}
+	if known != nil {
+		known.Message = lines.Short(known.Message) // the library repeats what was sent
+	}
+	answer.ID = jsonrpc.ID{}
+	return c.write(json.RawMessage(cmp.Or(own, "null")), answer)
+}
+
+// write writes a message with an id, or without one if id is nil.
+func (c *conversation) write(id json.RawMessage, message jsonrpc.Message) error {
 	text, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	err = object.WriteLine(c.out, object.Identified{ID: id, Value: json.RawMessage(text)})
+	err = rawjson.WriteLine(c.out, rawjson.Identified{ID: id, Value: json.RawMessage(text)})
 	if err != nil {
 		c.end(err)
 	}

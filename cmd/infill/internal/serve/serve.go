@@ -18,8 +18,8 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/serve"
 	"infill/internal/lines"
+	"infill/internal/serve"
 )
 
 // command holds the flags of infill serve.
@@ -257,8 +257,8 @@ func (c *command) run(ctx context.Context) (err error) {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	// Accepted requests get an answer first. A second signal ends the process at once.
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*c.limits.Wait+c.limits.Time+5*time.Second)
+	// Requests that run get an answer first. A second signal ends the process at once.
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limits.Time+5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		err = errors.Join(err, server.Close())

@@ -15,6 +15,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/internal/ask"
 	"infill/lm"
 	"infill/models"
 	"infill/tokenize"
@@ -25,6 +26,7 @@ import (
 type tuiOptions struct {
 	streams *terminal.Streams
 	config  tui.Config
+	given   []ask.Given
 	cli.ModelOptions
 }
 
@@ -35,13 +37,16 @@ const listed = "50"
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &tuiOptions{streams: s}
 	o.config.Theme = "auto"
-	o.config.Given = []infill.Given{infill.MustGive("top", listed)}
+	o.given = []ask.Given{ask.MustGive("top", listed)}
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
 		Short: "Write a text and choose its fills on a screen",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cli.DrawSeed(&o.config.Given)
+			cli.DrawSeed(&o.given)
+			for _, g := range o.given {
+				o.config.Options = append(o.config.Options, g.Option.Name+"="+g.Text())
+			}
 			err := o.take(args)
 			if err != nil {
 				return err
@@ -50,7 +55,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cli.AddOptions(cmd, &o.config.Given)
+	cli.AddOptions(cmd, &o.given)
 	cli.AddChoice(cmd, &o.config.Theme, "theme", "", []string{"auto", "dark", "light"},
 		"background that the colours are for")
 	o.ModelOptions.Register(cmd)
@@ -88,7 +93,7 @@ func (o *tuiOptions) take(args []string) error {
 
 // blank returns the further spelling of a blank, or "".
 func (o *tuiOptions) blank() string {
-	g, ok := infill.Last(o.config.Given, "blank")
+	g, ok := ask.Last(o.given, "blank")
 	if !ok {
 		return ""
 	}

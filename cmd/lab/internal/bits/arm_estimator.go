@@ -31,47 +31,64 @@ func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.
 	k := a.categories
 	sites := len(logits) / (k - 1)
 	pi := make([]float64, sites*k)
-	states := make([]int, sites)
-	u := make([][]float64, k*k) // U of b^ck, [rows]
 	clear(gradient)
 	for range draws {
-		for part := range slices.Chunk(pi, k) {
-			for c := range part {
-				part[c] = r.ExpFloat64()
-			}
-			floats.Scale(1/floats.Sum(part), part)
-		}
-		for c := range k {
-			for d := range c + 1 {
-				if c == d && c > 0 {
-					u[c*k+c] = u[0] // here c = d, which swaps nothing
-					continue
-				}
-				for i := range states {
-					states[i] = race(pi[i*k:(i+1)*k], logits[i*(k-1):(i+1)*(k-1)], c, d)
-				}
-				of, err := a.energies(ctx, states)
-				if err != nil {
-					return err
-				}
-				u[c*k+d] = of
-				u[d*k+c] = of
-			}
+		drawSimplices(pi, k, r)
+		u, err := a.swapped(ctx, pi, logits)
+		if err != nil {
+			return err
 		}
 		for i := range sites {
 			row := i / a.slots
 			for d := range k {
 				mean := 0.0
 				for c := range k {
-					mean += u[c*k+d][row] / float64(k)
+					mean += u[c][d][row] / float64(k)
 				}
+				weight := 1/float64(k) - pi[i*k+d]
 				for c := 1; c < k; c++ {
-					gradient[i*(k-1)+c-1] += (u[c*k+d][row] - mean) * (1/float64(k) - pi[i*k+d]) / float64(draws)
+					gradient[i*(k-1)+c-1] += (u[c][d][row] - mean) * weight / float64(draws)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// drawSimplices draws each k numbers of pi uniformly from the simplex.
+func drawSimplices(pi []float64, k int, r *rand.Rand) {
+	for part := range slices.Chunk(pi, k) {
+		for c := range part {
+			part[c] = r.ExpFloat64()
+		}
+		floats.Scale(1/floats.Sum(part), part)
+	}
+}
+
+// swapped returns U of b^cd for all parts c and d of π, [c][d][rows]. b^cc is
+// the state without a swap, whatever c is.
+func (a arm) swapped(ctx context.Context, pi, logits []float64) ([][][]float64, error) {
+	k := a.categories
+	u := make([][][]float64, k)
+	for c := range u {
+		u[c] = make([][]float64, k)
+	}
+	states := make([]int, len(pi)/k)
+	for c := range k {
+		for d := range max(c, 1) { // without a swap once, for c = d = 0
+			for i := range states {
+				states[i] = race(pi[i*k:(i+1)*k], logits[i*(k-1):(i+1)*(k-1)], c, d)
+			}
+			of, err := a.energies(ctx, states)
+			if err != nil {
+				return nil, err
+			}
+			u[c][d] = of
+			u[d][c] = of
+		}
+		u[c][c] = u[0][0]
+	}
+	return u, nil
 }
 
 // race returns the category with the least π_i exp(-φ_i), after parts c and d

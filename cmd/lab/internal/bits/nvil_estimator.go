@@ -14,6 +14,10 @@ import (
 // baselineUnits is the number of hidden units of the learned baselines.
 const baselineUnits = 20
 
+// outputLayer is the index of a baseline network's output: behind its input and
+// its hidden units.
+const outputLayer = 2
+
 // nvil is neural variational inference and learning (Mnih and Gregor 2014):
 // REINFORCE with a baseline that a network computes from the logits, which
 // carry the input, plus a running mean,
@@ -56,7 +60,7 @@ func (e *nvil) estimate(ctx context.Context, logits []float64, draws int, r *ran
 	rows := len(logits) / width
 	laws := lawsOf(logits, more)
 	units := e.baseline.Forward(lab.Matrix(rows, width, logits))
-	baselines := units[2].Data
+	baselines := units[outputLayer].Data
 	mean := make([]float64, rows)
 	states := make([]int, len(laws))
 	clear(gradient)
@@ -81,14 +85,16 @@ func (e *nvil) estimate(ctx context.Context, logits []float64, draws int, r *ran
 	return nil
 }
 
-// learn moves the baselines toward the mean energies of the rows.
+// learn moves the baselines toward the mean energies of the rows: by the gradient
+// of half the mean squared error of C(φ) + c. units are the network's layers.
 func (e *nvil) learn(units []blas64.General, energy []float64) {
-	seed := lab.NewMatrix(len(energy), 1)
+	rows := len(energy)
+	missing := lab.NewMatrix(rows, 1) // of each baseline, divided by the number of rows
 	for row, u := range energy {
-		seed.Data[row] = (u - e.mean - units[2].Data[row]) / float64(len(energy))
+		missing.Data[row] = (u - e.mean - units[outputLayer].Data[row]) / float64(rows)
 	}
 	slope := make([]float64, len(e.baseline.Weights))
-	e.baseline.Backward(units, seed, slope)
+	e.baseline.Backward(units, missing, slope)
 	e.calls++
 	e.adam.Ascend(e.baseline.Weights, slope, e.rate, e.calls)
 	if e.rate > 0 {

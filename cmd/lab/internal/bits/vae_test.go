@@ -69,7 +69,7 @@ func exactBound(m *beliefs, images [][]float64) (mean float64) {
 func TestAutoencoderGradients(t *testing.T) {
 	images := [][]float64{{1, 0, 1, 1}, {0, 0, 1, 0}}
 	flat := append(append([]float64{}, images[0]...), images[1]...)
-	estimates := 6000
+	estimates := 3000
 	if testing.Short() {
 		estimates = 500
 	}
@@ -87,7 +87,7 @@ func TestAutoencoderGradients(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 3))
 			n := estimates
 			if kind == "darn" { // f is nearly quadratic, and so DARN's bias is small
-				n *= 12
+				n *= 24
 			}
 			known := make([][]float64, n)
 			for i := range known {

@@ -141,7 +141,7 @@ type Annealing struct {
 func (o Annealing) Normaliser(ctx context.Context, target samplers.GradientTarget, laws [][]float64, b *lab.Bench,
 	label string) (*logNormaliser, error) {
 	path := newAnnealed(target, laws)
-	kernel, err := o.Sampler.New(path, b.Stream(label+" terms"))
+	kernel, err := o.Sampler.Sampler.Kernel(path, b.Stream(label+" terms"))
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ images (rbm), the log-likelihood of the images follows.`)
 				return nil, lab.Refuse("target", "%s: %w", name, err)
 			}
 			for _, spec := range *list {
-				if !d.exact(spec.Name) {
+				if !d.exact(spec.Sampler) {
 					return nil, lab.Refuse("samplers", "%s is not exact", spec.Label)
 				}
 				p.Add(*repeats, func(ctx context.Context, b *lab.Bench) error {

@@ -190,16 +190,16 @@ func compare(p *lab.Plan, d *distribution, o Options, seed uint64, more ...lab.L
 func (d *distribution) unfold(specs []lab.Spec, leftOut func(reason error)) (list []lab.Spec, err error) {
 	for _, s := range specs {
 		several := []lab.Spec{s}
-		if s.Name == lab.AllSamplers {
+		if s.Sampler == nil {
 			several = nil
-			for _, name := range samplers.Names() {
-				several = append(several, lab.Named(name))
+			for _, sampler := range samplers.All() {
+				several = append(several, lab.Named(sampler))
 			}
 		}
 		for _, own := range several {
 			_, err := newKernel(d, own, 0)
 			switch {
-			case err != nil && s.Name == lab.AllSamplers:
+			case err != nil && s.Sampler == nil:
 				leftOut(err)
 			case err != nil:
 				return nil, lab.Refuse("samplers", "%q does not suit this %s: %w", s.Label, d.kind, err)
@@ -223,13 +223,16 @@ func repeated(repeat, label string) string {
 // newKernel makes a sampler's kernel. Its random stream, which no chain uses,
 // picks the terms of a stochastic gradient.
 func newKernel(d *distribution, s lab.Spec, seed uint64) (samplers.Kernel, error) {
-	s.OnText = d.onText && samplers.Describe(s.Name).OnText != nil
 	target := d.Target
 	known, has := target.(samplers.GradientTarget)
 	if s.Blind && has {
 		target = blind{known}
 	}
-	return s.New(target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
+	shared := samplers.Streams(seed, "terms "+s.Label, 1)[0]
+	if d.onText && s.Describe().OnText != nil {
+		return samplers.TextKernel(s.Sampler, target, shared)
+	}
+	return s.Sampler.Kernel(target, shared)
 }
 
 // blind is a target whose gradient is 0. So Gibbs with gradients proposes each
@@ -244,11 +247,11 @@ func (t blind) EnergyGradient(ctx context.Context, states []int, energy, gradien
 }
 
 // exact reports whether the stationary law of a sampler is the target.
-func (d *distribution) exact(sampler string) bool {
-	if sampler == "gibbs" {
+func (d *distribution) exact(sampler samplers.Sampler) bool {
+	if sampler == samplers.Sampler(samplers.Gibbs{}) {
 		return !d.inconsistent
 	}
-	return samplers.Describe(sampler).Exact
+	return sampler.Describe().Exact
 }
 
 // measure runs one sampler, and records its numbers and curves.
@@ -338,7 +341,7 @@ func measure(ctx context.Context, b *lab.Bench, d *distribution, o Options, s la
 		return err
 	}
 	steps := float64(s.Steps * o.Chains)
-	b.Number("exact", float64(lab.Bit(d.exact(s.Name))))
+	b.Number("exact", float64(lab.Bit(d.exact(s.Sampler))))
 	b.Number("tuned", float64(lab.Bit(run.Tuned)))
 	b.Number("warm-up-evaluations", total(warm))
 	b.Number("step-size", run.StepSize)
@@ -393,7 +396,7 @@ func worth(b *lab.Bench, e *sampleSize, s lab.Spec, chains int, evaluations, sec
 	perSecond := float64(chains*s.Steps) / float64(e.Kept) / seconds
 	b.Estimate("ess-by-second")(e.Mean*perSecond, e.StandardError*perSecond)
 	switch {
-	case samplers.Describe(s.Name).Interacting:
+	case s.Describe().Interacting:
 		b.Warn("its chains are particles that stand for the target jointly: log RMSE and effective sample size of " +
 			"single ones say little")
 	case e.Still > 0:
@@ -408,9 +411,9 @@ func total(c samplers.Cost) float64 { return float64(c.Energies + c.Gradients + 
 
 // Ends returns the positions of a sampler's chains after some steps from
 // uniform starts.
-func Ends(ctx context.Context, sampler string, target samplers.Target, streams []*rand.Rand, steps int,
+func Ends(ctx context.Context, sampler samplers.Sampler, target samplers.Target, streams []*rand.Rand, steps int,
 	observe func(samplers.Step) error) ([]int, error) {
-	kernel, err := samplers.New(sampler, target)
+	kernel, err := sampler.Kernel(target, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -211,19 +211,26 @@ func TestAll(t *testing.T) {
 				continue
 			}
 			sampler, _, needs := strings.Cut(reason, " needs ")
-			if seen[sampler] || !needs || !slices.Contains(samplers.Names(), sampler) {
+			if seen[sampler] || !needs || !slices.Contains(samplerNames(), sampler) {
 				t.Errorf("%s: %s", name, note)
 			}
 			seen[sampler] = true
 			left++
 		}
-		if len(seen) != len(samplers.Names()) {
-			t.Errorf("%s: %d of %d samplers are accounted for", name, len(seen), len(samplers.Names()))
+		if len(seen) != len(samplers.All()) {
+			t.Errorf("%s: %d of %d samplers are accounted for", name, len(seen), len(samplers.All()))
 		}
 		if name == "potts" && left == 0 {
 			t.Error("every kernel, those for binary slots too, runs on a Potts model")
 		}
 	}
+}
+
+func samplerNames() (names []string) {
+	for _, s := range samplers.All() {
+		names = append(names, s.Describe().Name)
+	}
+	return names
 }
 
 // TestExactness: the samplers called exact come to the truth, on every target
@@ -256,7 +263,7 @@ func TestExactness(t *testing.T) {
 
 // TestBadComparisons: every refusal names its option, and says what would do.
 func TestBadComparisons(t *testing.T) {
-	names := strings.Join(samplers.Names(), ", ")
+	names := strings.Join(samplerNames(), ", ")
 	potts := opened(t, "potts:size=2x2,field=0/0/0,coupling=0")
 	tests := []struct {
 		list   string

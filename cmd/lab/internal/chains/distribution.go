@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/cmd/lab/internal/lab"
+	"infill/internal/option"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -202,7 +203,7 @@ func settings(f *pflag.FlagSet, names ...string) []lab.Label {
 // are: "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2". It is the target
 // of a repetition, from 0.
 func NewDistribution(ctx context.Context, in *lab.Inputs, text string, repeat int) (*distribution, error) {
-	list, err := samplers.ParseList(text)
+	list, err := option.ParseNamed(text)
 	if err != nil {
 		return nil, lab.Refuse("target", "%w", err)
 	}
@@ -215,12 +216,12 @@ func NewDistribution(ctx context.Context, in *lab.Inputs, text string, repeat in
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		make := k.flags(flags)
 		for _, a := range list[0].Settings {
-			f := flags.Lookup(a.Setting)
+			f := flags.Lookup(a.Name)
 			if f == nil {
-				return nil, lab.Refuse("target", "%s has no %s", k.name, a.Setting)
+				return nil, lab.Refuse("target", "%s has no %s", k.name, a.Name)
 			}
 			if err := f.Value.Set(a.Value); err != nil {
-				return nil, lab.WrongValue(a.Setting, a.Value, err)
+				return nil, lab.WrongValue(a.Name, a.Value, err)
 			}
 		}
 		return another(ctx, in, flags, make, repeat)

@@ -8,6 +8,9 @@
 //	text    text.go      fills of a text
 //	ais     ais.go       normalising constants by annealed importance sampling
 //
+//	infilling   infilling.go   a run of infill eval by sentences: table 3 of the discrete Langevin paper
+//	trace       trace.go       U of chains and its autocorrelation, from a trace
+//
 // compare.go runs a comparison, and measure.go measures it. preset.go has the
 // figures of the discrete Langevin paper, by the names of --preset: its figures
 // 1, 2, 3, 4 and 7, and appendix H.
@@ -20,5 +23,5 @@ func Studies() (list []*lab.Study) {
 	for _, k := range kinds() {
 		list = append(list, newComparison(k))
 	}
-	return append(list, newAnnealing())
+	return append(list, newAnnealing(), newInfilling(), newTrace())
 }

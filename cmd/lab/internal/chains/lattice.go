@@ -24,6 +24,7 @@ func newIsing(f *pflag.FlagSet) maker {
 	coupling := lab.NumberFlag(f, "coupling", 0.1, "", "a; negative is allowed")
 	field := lab.NumberFlag(f, "field", 0.2, "", "b")
 	own := f.String("couplings", "", "another model, a CSV `FILE`: site,other,coupling, and site,,field")
+	lab.Instead(f, "couplings", "size", "coupling", "field")
 	return func(ctx context.Context, in *lab.Inputs) (*distribution, error) {
 		if *own != "" {
 			weights, field, err := readCouplings(in, *own)
@@ -64,6 +65,7 @@ func newPotts(f *pflag.FlagSet) maker {
 	given := lab.NumbersFlag(f, "field", []float64{0.2, 0, -0.2}, "h, a value for each state")
 	own := f.String("couplings", "",
 		"another model, a CSV `FILE`: site,state,other,state,coupling, and site,state,,,field")
+	lab.Instead(f, "couplings", "size", "coupling", "field")
 	return func(ctx context.Context, in *lab.Inputs) (*distribution, error) {
 		var p *Protein
 		var err error
@@ -136,6 +138,7 @@ func newTable(f *pflag.FlagSet) maker {
 	terms := lab.WholeFlag(f, "terms", 1, 1, 1<<20, "terms of the energy, for stochastic gradients")
 	own := lab.TargetSeed(f, "seed of the energies")
 	file := f.String("energies", "", "another table, a CSV `FILE`: a category of each slot, from 0, and the energy")
+	lab.Instead(f, "energies", "categories", "scale", "gradient-error", "conditional-error", "terms", "target-seed")
 	return func(ctx context.Context, in *lab.Inputs) (*distribution, error) {
 		states := lab.StatesOf(*categories)
 		d := &distribution{kind: "table", inconsistent: *conditional > 0, parameters: settings(f, "categories", "scale",

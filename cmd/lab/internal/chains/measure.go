@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
-	"infill/cmd/lab/internal/lab"
 	"infill/samplers"
 )
 
@@ -55,7 +54,7 @@ func (t *tally) logRMSE() (value, standardError float64) {
 			squares[c] += d * d / float64(len(t.of.truth.means))
 		}
 	}
-	m, e := lab.MeanAndError(squares)
+	m, e := samplers.MeanAndError(squares)
 	return math.Log(m) / 2, e / (2 * m)
 }
 
@@ -104,7 +103,7 @@ func effectiveSampleSize(d *distribution, states [][]uint8, first int) *sampleSi
 		}
 		e.RHat = math.Max(e.RHat, samplers.SplitRHat(draws))
 	}
-	e.Mean, e.StandardError = lab.MeanAndError(byChain)
+	e.Mean, e.StandardError = samplers.MeanAndError(byChain)
 	e.Min = slices.Min(byObservable)
 	return e
 }

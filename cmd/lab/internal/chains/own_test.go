@@ -18,6 +18,26 @@ import (
 	"infill/internal/targets"
 )
 
+// TestOwnSignature: with an own target, a run is not signed with the settings of
+// the targets whose place it takes.
+func TestOwnSignature(t *testing.T) {
+	ring := "a,b,u\n0,0,1\n0,1,0\n1,0,0\n1,1,2\n"
+	path := labtest.Saved(t, "ring.csv", ring)
+	for _, run := range []struct{ kind, option, want string }{
+		{"table", "energies", "lab:table|chains:2|energies:" + path + "|initial:uniform|"},
+		{"ising", "couplings", "lab:ising|chains:2|couplings:" + path + "|initial:uniform|"},
+	} {
+		if run.kind == "ising" {
+			labtest.None(t, os.WriteFile(path, []byte("site,other,coupling\n1,2,0.3\n"), 0o600))
+		}
+		s := study(t, run.kind, run.option, path, "chains", "2", "steps", "3", "warm-up", "0", "samplers", "gibbs")
+		signature := labtest.Studied(t, s, lab.StudyOptions{Seed: 1}).Signature
+		if !strings.HasPrefix(signature, run.want) || strings.Contains(signature, "target-seed") {
+			t.Errorf("%s, want %s", signature, run.want)
+		}
+	}
+}
+
 // Models from files are those of the laboratory with the same numbers:
 // energies, means and starts agree.
 func TestOwnTargets(t *testing.T) {

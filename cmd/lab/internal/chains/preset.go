@@ -261,7 +261,7 @@ func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha f
 // observe runs chains of the kernel, and records the bias of the law of the
 // states that they visit.
 func (l *langevinBias) observe(ctx context.Context, b *lab.Bench, chains, steps int) error {
-	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", l.alpha).New(l.target, nil)
+	kernel, err := samplers.OrdinalDULA{StepSize: l.alpha}.Kernel(l.target, nil)
 	if err != nil {
 		return err
 	}

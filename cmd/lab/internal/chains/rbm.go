@@ -32,6 +32,8 @@ func newRBM(f *pflag.FlagSet) maker {
 	file := f.String("weights", "", "another machine, a safetensors `FILE` with weights [hidden × visible], hidden "+
 		"and visible (biases)")
 	how := divergenceFlags(f)
+	lab.Instead(f, "weights", "data", "side", "hidden", "visible", "scale", "divergence-steps", "updates", "batch",
+		"learning-rate")
 	own := lab.TargetSeed(f, "seed of the training or of the weights")
 	from := lab.ChoiceFlag(f, "reference", []string{"auto", "block-gibbs"},
 		"what MMD is measured from; auto is exact draws where possible")
@@ -86,7 +88,7 @@ func newRBM(f *pflag.FlagSet) maker {
 			r.method = "block-gibbs"
 			spent = *steps
 			r.sample = func(n int, label string) ([]int, error) {
-				return Ends(ctx, "rbm-gibbs", m, samplers.Streams(*own, label, n), *steps, nil)
+				return Ends(ctx, samplers.LatentGibbs{}, m, samplers.Streams(*own, label, n), *steps, nil)
 			}
 		}
 		states, err := r.sample(*samples, "reference")
@@ -104,6 +106,8 @@ func newRBM(f *pflag.FlagSet) maker {
 // maxSummed is the largest number of units on the smaller side with which solve
 // sums over all states.
 const maxSummed = 18
+
+var _ samplers.LatentTarget = (*targets.RBM)(nil)
 
 // solved holds exact sums of an RBM over the states of its smaller side. Given
 // the state of that side, the units of the other side are independent.
@@ -246,7 +250,7 @@ func (o divergenceOptions) train(ctx context.Context, data [][]int, hidden int, 
 		lab.Multiply(blas.Trans, blas.NoTrans, h, lab.Matrix(h.Rows, visible, v), lab.Matrix(hidden, visible,
 			gradient[:n]))
 	}
-	kernel, err := samplers.New("rbm-gibbs", m)
+	kernel, err := samplers.LatentGibbs{}.Kernel(m, nil)
 	if err != nil {
 		return nil, err
 	}

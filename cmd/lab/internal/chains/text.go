@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/cmd/lab/internal/lab"
-	"infill/infill"
 	"infill/lm"
 	"infill/models"
+	"infill/samplers"
 )
 
 // newText makes the target of fills of a template, under a masked language
@@ -45,7 +45,9 @@ func newText(f *pflag.FlagSet) maker {
 		}
 		o := lm.TargetOptions{Gradient: lm.Local}
 		for _, row := range logp {
-			o.Support = append(o.Support, infill.MostProbable(tokenizer.Fillable(), row, *candidates))
+			best := samplers.Likeliest(tokenizer.Fillable(), row, *candidates)
+			slices.Sort(best)
+			o.Support = append(o.Support, best)
 		}
 		d := &distribution{kind: "text", inconsistent: true, onText: true,
 			parameters: settings(f, "template", "candidates", "model")}

@@ -9,7 +9,7 @@ import (
 
 	"infill/cmd/lab/internal/chains"
 	"infill/cmd/lab/internal/lab"
-	"infill/lm/network"
+	"infill/internal/network"
 )
 
 // learnImages trains deep energies, as table 1 of the discrete Langevin paper

@@ -13,7 +13,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
-	"infill/lm/network"
+	"infill/internal/network"
 )
 
 // TestLearnImages: the training learns bars and stripes, its estimate is the

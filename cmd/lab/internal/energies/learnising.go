@@ -41,55 +41,22 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 		if sites > chains.MaxLearnt {
 			return nil, lab.Refuse("size", "%d sites: couplings of at most %d are learnt", sites, chains.MaxLearnt)
 		}
-		lattice, err := targets.NewIsing(size.Rows, size.Columns, *coupling, 0)
+		learnt, err := isingModels(*size, *coupling, *graph == "random", *o.repeats, *own)
 		if err != nil {
 			return nil, err
 		}
-		near, _ := targets.Neighbours(size.Rows, size.Columns)
-		var learnt []*targets.Ising // of each repetition
-		var truths [][]float64      // their W
-		for n := range *o.repeats {
-			if *graph == "random" {
-				near = randomGraph(sites, 4, samplers.Streams(*own+uint64(n), "graph", 1)[0])
-			}
-			truth := make([]float64, sites*sites)
-			for i, list := range near {
-				for _, k := range list {
-					truth[i*sites+k] = *coupling
-				}
-			}
-			target := lattice
-			if *graph == "random" {
-				target = targets.NewDenseIsing(truth, make([]float64, sites))
-			}
-			learnt = append(learnt, target)
-			truths = append(truths, truth)
-		}
 		title := fmt.Sprintf("learning an Ising model of %d × %d sites, %s", size.Rows, size.Columns, *graph)
-		p := lab.NewPlan(title, []lab.Column{
-			{Name: "log-rmse", Format: "%.3f", Definition: "½ ln of the mean square over all entries of the learnt W " +
-				"less the true one, after the last update", Against: "steps"},
-			{Name: "log-rmse-at-seconds", Format: "%.3f", Timed: true, Follows: "log-rmse",
-				Spent:      func(s lab.Sample) float64 { return s.Seconds },
-				Definition: "the same at the fewest seconds of a training"},
-			{Name: "updates-at-seconds", Format: "%.0f", Timed: true, Follows: "log-rmse", Progress: true,
-				Spent:      func(s lab.Sample) float64 { return s.Seconds },
-				Definition: "updates that are made by then"},
-			{Name: "seconds-to-level", Format: "%.2f", Timed: true, Reaches: "log-rmse", Level: *level,
-				Definition: fmt.Sprintf("%s until log-rmse is %v or less; none if it never is", lab.SecondsAre,
-					*level)},
-			{Name: "above-zero", Format: "%.3f",
-				Definition: "log-rmse less that of couplings that are all 0: above 0, a training has run away"},
-			lab.AcceptanceColumn(), lab.SecondsColumn("of a training"),
-		}, lab.Curve{Name: "log-rmse", X: "update", Y: "log RMSE of W (natural)"})
+		p := lab.NewPlan(title, isingColumns(*level), lab.Curve{Name: "log-rmse", X: "update",
+			Y: "log RMSE of W (natural)"})
 		p.Repeats(lab.DiscreteLangevin, "figure 5")
-		zero := func(n int) float64 { return math.Log(floats.Norm(truths[n], 2) / float64(sites)) }
+		zero := func(n int) float64 { return math.Log(floats.Norm(learnt[n].couplings, 2) / float64(sites)) }
 		p.Notes = []string{fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f in the first repetition",
 			zero(0))}
 		data := func(ctx context.Context, b *lab.Bench) ([]int, error) {
 			steps := *o.sweeps * sites
 			streams := b.Streams("data", *o.data)
-			return chains.Ends(ctx, "gibbs", learnt[b.Repetition()], streams, steps, func(s samplers.Step) error {
+			model := learnt[b.Repetition()].target
+			return chains.Ends(ctx, samplers.Gibbs{}, model, streams, steps, func(s samplers.Step) error {
 				if s.Number%1000 == 0 {
 					b.Observe(s.Number, steps)
 				}
@@ -100,15 +67,72 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 			// As in the paper's code, training starts at small random
 			// couplings, each the mean of two draws.
 			w := lab.SymmetricNormals(sites, 0.01/math.Sqrt2, b.Stream("couplings"))
-			return trainee{newPairwise(w, make([]float64, sites)), 0,
-				func() map[string]float64 {
-					e := logRoot(w, truths[b.Repetition()])
+			truth := learnt[b.Repetition()].couplings
+			return trainee{
+				model: newPairwise(w, make([]float64, sites)),
+				found: func() map[string]float64 {
+					e := logRoot(w, truth)
 					return map[string]float64{"log-rmse": e, "above-zero": e - zero(b.Repetition())}
 				},
-				func() image.Image { return matrixImage(w, sites, 4) }}
+				picture: func() image.Image { return matrixImage(w, sites, 4) },
+			}
 		})
 	}
 	return s
+}
+
+// isingColumns are the numbers of a training. level is that of
+// seconds-to-level.
+func isingColumns(level float64) []lab.Column {
+	seconds := func(s lab.Sample) float64 { return s.Seconds }
+	return []lab.Column{
+		{Name: "log-rmse", Format: "%.3f", Against: "steps",
+			Definition: "½ ln of the mean square over all entries of the learnt W less the true one, after the " +
+				"last update"},
+		{Name: "log-rmse-at-seconds", Format: "%.3f", Timed: true, Follows: "log-rmse", Spent: seconds,
+			Definition: "the same at the fewest seconds of a training"},
+		{Name: "updates-at-seconds", Format: "%.0f", Timed: true, Follows: "log-rmse", Progress: true,
+			Spent: seconds, Definition: "updates that are made by then"},
+		{Name: "seconds-to-level", Format: "%.2f", Timed: true, Reaches: "log-rmse", Level: level,
+			Definition: fmt.Sprintf("%s until log-rmse is %v or less; none if it never is", lab.SecondsAre, level)},
+		{Name: "above-zero", Format: "%.3f",
+			Definition: "log-rmse less that of couplings that are all 0: above 0, a training has run away"},
+		lab.AcceptanceColumn(), lab.SecondsColumn("of a training"),
+	}
+}
+
+// An isingModel is what a repetition learns.
+type isingModel struct {
+	target    *targets.Ising
+	couplings []float64 // W, [sites × sites]
+}
+
+// isingModels returns the model of each repetition: on the lattice, or on a random
+// graph of its own, which is drawn with seed and the repetition's number.
+func isingModels(size lab.Size, coupling float64, random bool, repeats int, seed uint64) ([]isingModel, error) {
+	sites := size.Sites()
+	lattice, err := targets.NewIsing(size.Rows, size.Columns, coupling, 0)
+	if err != nil {
+		return nil, err
+	}
+	near, _ := targets.Neighbours(size.Rows, size.Columns)
+	var models []isingModel
+	for n := range repeats {
+		if random {
+			near = randomGraph(sites, 4, samplers.Streams(seed+uint64(n), "graph", 1)[0])
+		}
+		m := isingModel{target: lattice, couplings: make([]float64, sites*sites)}
+		for i, list := range near {
+			for _, k := range list {
+				m.couplings[i*sites+k] = coupling
+			}
+		}
+		if random {
+			m.target = targets.NewDenseIsing(m.couplings, make([]float64, sites))
+		}
+		models = append(models, m)
+	}
+	return models, nil
 }
 
 // randomGraph draws a graph that joins each two sites with the same

@@ -218,7 +218,7 @@ type walk struct {
 // depends only on the seed, on labels, and on w.Step and w.Positions.
 func (w *walk) advance(ctx context.Context, b *lab.Bench, spec lab.Spec, target samplers.Target, steps int) error {
 	label := spec.Label + " from step " + strconv.Itoa(w.Step)
-	kernel, err := spec.New(target, b.Stream("terms "+label))
+	kernel, err := spec.Sampler.Kernel(target, b.Stream("terms "+label))
 	if err != nil {
 		return lab.Refuse("samplers", "%w", err)
 	}

@@ -79,7 +79,7 @@ type pcd struct {
 
 // newPCD prepares a training that starts with the chains in buffer.
 func (o pcdOptions) newPCD(b *lab.Bench, model learner, spec lab.Spec, steps int, buffer []int) (*pcd, error) {
-	kernel, err := spec.New(model, b.Stream("terms"))
+	kernel, err := spec.Sampler.Kernel(model, b.Stream("terms"))
 	if err != nil {
 		return nil, lab.Refuse("samplers", "%w", err)
 	}

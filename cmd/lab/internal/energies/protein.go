@@ -132,8 +132,9 @@ func proteinFlags(f *pflag.FlagSet) func(n int) (*chains.Protein, error) {
 		"standard deviation of the couplings of its contacts")
 	own := lab.TargetSeed(f, "seed of the made-up protein of the first repetition; each has its own")
 	return func(n int) (*chains.Protein, error) {
-		if n := size.Sites(); n > maxSequence || n < 2 {
-			return nil, lab.Refuse("size", "%d sites: there can be 2 to %d", n, maxSequence)
+		if size.Sites() > maxSequence || size.Rows < 2 || size.Columns < 2 {
+			return nil, lab.Refuse("size", "%d × %d: two rows and columns at least, for sites that touch, and at most "+
+				"%d sites", size.Rows, size.Columns, maxSequence)
 		}
 		stream := samplers.Streams(*own+uint64(n), "protein", 1)[0]
 		return snake(size.Rows, size.Columns, *states, *strength, stream), nil
@@ -153,6 +154,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 	contacts := s.Flags.String("contacts", "", "`FILE` of the sites that touch")
 	o := couplingsFlags(s.Flags, pcdFlags(s.Flags, 300, 100, 100, 0.01, 0), 300, 100,
 		"sequences that are drawn from a made-up protein")
+	lab.Instead(s.Flags, "alignment", "size", "states", "strength", "target-seed", "data", "data-sweeps")
 	s.Plan = func(_ context.Context, in *lab.Inputs, _ uint64) (*lab.Plan, error) {
 		truth, sequences, err := readFamily(in, *alignment, *contacts, makeUp)
 		if err != nil {
@@ -171,7 +173,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 			}
 			truth := truths[b.Repetition()]
 			w := &walk{Positions: samplers.RandomPositions(truth, b.Streams("data start", *o.data))}
-			err := w.advance(ctx, b, lab.Named("gibbs"), truth, *o.sweeps*truth.Sites)
+			err := w.advance(ctx, b, lab.Named(samplers.Gibbs{}), truth, *o.sweeps*truth.Sites)
 			return w.Positions, err
 		}
 		n := 0
@@ -194,10 +196,16 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 		return p, o.trainings(p, data, func(b *lab.Bench) trainee {
 			truth := truths[b.Repetition()]
 			m := chains.NewProtein(truth.Sites, truth.States)
-			return trainee{m, len(m.Field), func() map[string]float64 {
-				learnt := m.Norms()
-				return map[string]float64{"recall": recall(learnt, truth), "log-rmse": logRoot(learnt, truth.Norms())}
-			}, func() image.Image { return matrixImage(m.Norms(), m.Sites, 8) }}
+			return trainee{
+				model: m,
+				free:  len(m.Field),
+				found: func() map[string]float64 {
+					learnt := m.Norms()
+					return map[string]float64{"recall": recall(learnt, truth),
+						"log-rmse": logRoot(learnt, truth.Norms())}
+				},
+				picture: func() image.Image { return matrixImage(m.Norms(), m.Sites, 8) },
+			}
 		})
 	}
 	return s

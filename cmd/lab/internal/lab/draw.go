@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"infill/internal/picture"
+	"infill/samplers"
 )
 
 // drawings maps names of files to plots.
@@ -146,7 +147,7 @@ func average(points []Sample) Sample {
 // around returns the mean of values, and an interval of one standard error to
 // each side.
 func around(values []float64) Sample {
-	mean, e := MeanAndError(values)
+	mean, e := samplers.MeanAndError(values)
 	if math.IsNaN(e) {
 		e = 0
 	}

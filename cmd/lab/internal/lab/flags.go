@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/internal/logmath"
+	"infill/internal/option"
 	"infill/samplers"
 )
 
@@ -186,7 +187,7 @@ const AllSamplers = "all"
 
 // A Spec is one sampler of a comparison.
 type Spec struct {
-	samplers.Spec
+	Sampler samplers.Sampler // nil for all of them, which a comparison unfolds
 	// Label is the text as typed. It names the sampler in results, and chooses
 	// its random streams.
 	Label string
@@ -198,9 +199,11 @@ type Spec struct {
 	Blind bool
 }
 
-// Named returns the spec of a sampler without settings. The sampler then
-// chooses all settings itself.
-func Named(name string) Spec { return Spec{Label: name, Spec: samplers.Spec{Name: name}} }
+// Named returns the spec of a sampler with its text as the label.
+func Named(s samplers.Sampler) Spec { return Spec{Sampler: s, Label: samplers.Text(s)} }
+
+// Describe describes the sampler.
+func (s Spec) Describe() samplers.Description { return s.Sampler.Describe() }
 
 // LabelsOf writes the labels of samplers with commas between them.
 func LabelsOf(specs []Spec) string {
@@ -211,55 +214,60 @@ func LabelsOf(specs []Spec) string {
 	return strings.Join(labels, ",")
 }
 
-// ParseSpecs reads samplers as [samplers.ParseList] does, with two more
-// settings: steps, as in
+// ParseSpecs reads samplers with commas between them. There are two more settings
+// than [samplers.Parse] reads: steps, as in
 // "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500", and gradient=none of
 // gwg. "all" becomes a single spec, which a comparison unfolds.
 func ParseSpecs(text string) (specs []Spec, err error) {
-	list, err := samplers.ParseList(text)
+	list, err := option.ParseNamed(text)
 	if err != nil {
 		return nil, Refuse("samplers", "%w", err)
 	}
-	for _, sampler := range list {
-		s := Spec{Spec: sampler, Label: sampler.String()}
+	for _, named := range list {
+		s, err := newSpec(named)
+		if err != nil {
+			return nil, Refuse("samplers", "%w", err)
+		}
 		if slices.ContainsFunc(specs, func(earlier Spec) bool { return earlier.Label == s.Label }) {
 			return nil, Refuse("samplers", "%q is given twice", s.Label)
-		}
-		if err := s.check(); err != nil {
-			return nil, Refuse("samplers", "%w", err)
 		}
 		specs = append(specs, s)
 	}
 	return specs, nil
 }
 
-func (s *Spec) check() error {
-	if steps, given := s.Take("steps"); given {
-		n, err := strconv.Atoi(steps)
-		if err != nil || n < 1 {
-			return fmt.Errorf("%s: steps %q is not a whole number of 1 or more", s.Name, steps)
+func newSpec(named option.Named) (s Spec, err error) {
+	s.Label = named.String()
+	steps, given := named.Take("steps")
+	if given {
+		s.Steps, err = strconv.Atoi(steps)
+		if err != nil || s.Steps < 1 {
+			return s, fmt.Errorf("%s: steps %q is not a whole number of 1 or more", named.Name, steps)
 		}
-		s.Steps = n
 	}
-	if gradient, given := s.Take("gradient"); given {
-		if s.Name != "gwg" || gradient != "none" {
-			return fmt.Errorf("%s: gradient %q: only gwg takes gradient, and only none", s.Name, gradient)
-		}
-		s.Blind = true
+	gradient, given := named.Take("gradient")
+	if given && (named.Name != "gwg" || gradient != "none") {
+		return s, fmt.Errorf("%s: gradient %q: only gwg takes gradient, and only none", named.Name, gradient)
 	}
-	if s.Name == AllSamplers && len(s.Settings) == 0 && s.Steps == 0 {
-		return nil
+	s.Blind = given
+	if s.Label == AllSamplers {
+		return s, nil
 	}
-	if samplers.Describe(s.Name).Name == "" {
-		return fmt.Errorf("%q is not one of %s, %s", s.Name, AllSamplers, strings.Join(samplers.Names(), ", "))
+	var names []string
+	for _, known := range samplers.All() {
+		names = append(names, known.Describe().Name)
 	}
-	return s.Check()
+	if !slices.Contains(names, named.Name) {
+		return s, fmt.Errorf("%q is not one of %s, %s", named.Name, AllSamplers, strings.Join(names, ", "))
+	}
+	s.Sampler, err = samplers.Parse(named.String())
+	return s, err
 }
 
 // CheckedSpecs returns an error if the list has a spec that only comparisons
 // take.
 func CheckedSpecs(list []Spec) error {
-	if slices.ContainsFunc(list, func(s Spec) bool { return s.Name == AllSamplers || s.Steps > 0 }) {
+	if slices.ContainsFunc(list, func(s Spec) bool { return s.Sampler == nil || s.Steps > 0 }) {
 		return Refuse("samplers",
 			"all, and steps of one sampler, are not for trainings: name the samplers, and give --steps")
 	}

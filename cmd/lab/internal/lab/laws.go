@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // Bit returns 1 if on, else 0.
@@ -14,13 +13,6 @@ func Bit(on bool) int {
 		return 1
 	}
 	return 0
-}
-
-// MeanAndError returns the mean and the standard error of the mean, which is
-// NaN for a single value.
-func MeanAndError(values []float64) (mean, standardError float64) {
-	mean, deviation := stat.MeanStdDev(values, nil)
-	return mean, stat.StdErr(deviation, float64(len(values)))
 }
 
 // LogOdds returns ln p/(1 - p).

@@ -69,7 +69,8 @@ func (p Perceptron) Forward(inputs blas64.General) []blas64.General {
 		Multiply(blas.NoTrans, blas.NoTrans, units[k], weights, out)
 		if k+2 < len(p.Sizes) {
 			for i, x := range out.Data {
-				out.Data[i] = 1 - 2/(math.Exp(2*x)+1) // tanh
+				// tanh; math.Tanh differs in the last bits from what stored results have.
+				out.Data[i] = 1 - 2/(math.Exp(2*x)+1)
 			}
 		}
 		units = append(units, out)

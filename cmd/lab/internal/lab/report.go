@@ -18,8 +18,9 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/logmath"
-	"infill/internal/object"
 	"infill/internal/picture"
+	"infill/internal/rawjson"
+	"infill/samplers"
 )
 
 // StudyReport holds the results of a study.
@@ -116,47 +117,61 @@ func partition[P ~[]T, T any](list []T, key func(T) string) (parts []P) {
 	return parts
 }
 
-// atEqualBudgets fills the columns that follow curves. It takes each curve's
-// value at the smallest budget in its panel, and adds that budget to the
-// column's definition.
+// atEqualBudgets fills the columns that follow curves or reach a level. A
+// column that follows takes each curve's value at the smallest budget in its
+// panel, and its definition says which that is.
 func (r *StudyReport) atEqualBudgets() {
 	for _, panel := range r.panels() {
+		cells := slices.Concat(panel...)
 		for i, c := range r.Plan.Columns {
-			cells := slices.Concat(panel...)
-			for _, cell := range cells {
-				list := cell.Curves[c.Reaches]
-				if at := slices.IndexFunc(list, func(s Sample) bool { return s.Y <= c.Level }); at >= 0 {
-					Put(&cell.Numbers, c.Name, list[at].Seconds)
-				}
-			}
 			budget := math.Inf(1)
 			for _, cell := range cells {
-				if points := cell.Curves[c.Follows]; len(points) > 0 {
+				cell.reach(c)
+				points := cell.Curves[c.Follows]
+				if len(points) > 0 {
 					budget = min(budget, c.Spent(points[len(points)-1]))
 				}
 			}
 			for _, cell := range cells {
-				if len(cell.Curves[c.Follows]) > 0 && c.Progress {
-					Put(&cell.Numbers, c.Name, 0)
-				}
-				for _, s := range cell.Curves[c.Follows] {
-					if c.Spent(s) > budget {
-						continue
-					}
-					Put(&cell.Numbers, c.Name, s.Y)
-					if c.Progress {
-						cell.Numbers[c.Name] = s.X
-					}
-					if s.Error > 0 || r.Plan.chains > 1 {
-						Put(&cell.Errors, c.Name, s.Error)
-					}
-				}
+				cell.follow(c, budget, r.Plan.chains > 1)
 			}
 			if logmath.Finite(budget) {
 				text := fmt.Sprintf(", %.4g of %s", budget, panel.name())
 				r.Plan.Columns[i].Definition += strings.TrimSuffix(text, " of ")
 			}
 		}
+	}
+}
+
+// reach puts down the seconds at which the curve that c reaches is at its level.
+func (cell *CellResult) reach(c Column) {
+	list := cell.Curves[c.Reaches]
+	at := slices.IndexFunc(list, func(s Sample) bool { return s.Y <= c.Level })
+	if at >= 0 {
+		Put(&cell.Numbers, c.Name, list[at].Seconds)
+	}
+}
+
+// follow puts down the last point within the budget of the curve that c follows:
+// its value or, if c tells progress, how far it is. A single chain knows no error.
+func (cell *CellResult) follow(c Column, budget float64, chains bool) {
+	points := cell.Curves[c.Follows]
+	if len(points) > 0 && c.Progress {
+		Put(&cell.Numbers, c.Name, 0)
+	}
+	for _, s := range slices.Backward(points) {
+		if c.Spent(s) > budget {
+			continue
+		}
+		number := s.Y
+		if c.Progress {
+			number = s.X
+		}
+		Put(&cell.Numbers, c.Name, number)
+		if s.Error > 0 || chains {
+			Put(&cell.Errors, c.Name, s.Error)
+		}
+		return
 	}
 }
 
@@ -169,7 +184,7 @@ func (r *StudyReport) JSON() ([]byte, error) {
 			r.Definitions[c.Name] = c.Definition
 		}
 	}
-	text, err := object.EncodeIndent(r, "", "  ")
+	text, err := rawjson.EncodeIndent(r, "", "  ")
 	return append(text, '\n'), err
 }
 
@@ -312,7 +327,7 @@ func (g group) text(c Column) string {
 // formatMean formats the mean of values with its standard error. A single value
 // has no error.
 func formatMean(format string, values []float64) string {
-	mean, e := MeanAndError(values)
+	mean, e := samplers.MeanAndError(values)
 	return withError(format, mean, e)
 }
 

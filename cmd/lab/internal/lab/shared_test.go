@@ -20,6 +20,7 @@ import (
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
 	"infill/internal/targets"
+	"infill/samplers"
 )
 
 // TestPerceptron: the derivatives by all weights and inputs against finite
@@ -169,7 +170,7 @@ func TestParseSpecs(t *testing.T) {
 	specs := labtest.Must(lab.ParseSpecs(list))(t)
 	var got []string
 	for _, s := range specs {
-		got = append(got, fmt.Sprintf("%s|%s|%d", s.Label, s.Spec, s.Steps))
+		got = append(got, fmt.Sprintf("%s|%s|%d", s.Label, samplers.Text(s.Sampler), s.Steps))
 	}
 	want := []string{
 		"gibbs|gibbs|0", "dmala:step-size=0.4,balance=ratio|dmala:step-size=0.4,balance=ratio|0",

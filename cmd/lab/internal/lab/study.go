@@ -2,7 +2,7 @@
 // is a [Study]: a table of cells, a runner and a report. The package does not
 // use terminals. docs/reference/laboratory.md defines the numbers.
 //
-// Four rooms have the experiments: chains, energies, bits and product. The doc.go
+// Four rooms have the experiments: chains, energies, bits and fills. The doc.go
 // of a room says which file has which command and which figure.
 //
 // Standard errors compare repetitions, or chains, which are independent, unlike
@@ -31,7 +31,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/internal/logmath"
-	"infill/internal/object"
+	"infill/internal/rawjson"
 	"infill/samplers"
 )
 
@@ -51,6 +51,38 @@ type Study struct {
 // NewStudy makes a study without flags and plan.
 func NewStudy(name, short, help string) *Study {
 	return &Study{Name: name, Short: short, Help: help, Flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+}
+
+// instead is the annotation of flags whose place an option takes.
+const instead = "instead"
+
+// Instead says that an option, where it is given, takes the place of other
+// flags. They are then no settings of the study, and giving one is an error.
+func Instead(f *pflag.FlagSet, option string, of ...string) {
+	for _, name := range of {
+		err := f.SetAnnotation(name, instead, []string{option})
+		if err != nil {
+			panic(err) // the study does not define the flag
+		}
+	}
+}
+
+// settings returns the settings that a run uses.
+func (s *Study) settings() (list []Label, err error) {
+	s.Flags.VisitAll(func(f *pflag.Flag) {
+		for _, option := range f.Annotations[instead] {
+			file := s.Flags.Lookup(option).Value.String()
+			if file == "" {
+				continue
+			}
+			if f.Changed {
+				err = Refuse(f.Name, "%s, but --%s %s has its own: give one of the two", f.Value, option, file)
+			}
+			return
+		}
+		list = append(list, Label{f.Name, f.Value.String()})
+	})
+	return list, err
 }
 
 // Plan describes the work of a study before it runs.
@@ -211,10 +243,14 @@ type StudyOptions struct {
 // seed, Run returns an error.
 func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	r := &StudyReport{Study: s.Name, Seed: o.Seed, Signature: "lab:" + s.Name}
-	s.Flags.VisitAll(func(f *pflag.Flag) {
-		r.Parameters = append(r.Parameters, Label{f.Name, f.Value.String()})
-		r.Signature += "|" + f.Name + ":" + f.Value.String()
-	})
+	var err error
+	r.Parameters, err = s.settings()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.Parameters {
+		r.Signature += "|" + p.Name + ":" + p.Value
+	}
 	in := &Inputs{}
 	p, err := s.Plan(ctx, in, o.Seed)
 	if err != nil {
@@ -276,7 +312,7 @@ func (b *Bench) runOrRead(ctx context.Context, c Cell) error {
 	if err := c.Run(ctx, b); err != nil {
 		return err
 	}
-	text, err := object.EncodeIndent(b.Result, "", "  ")
+	text, err := rawjson.EncodeIndent(b.Result, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -434,8 +470,8 @@ func (b *Bench) Estimate(name string) func(value, standardError float64) {
 func (b *Bench) Chains(name string, byChain []float64) {
 	mean, standardError := samplers.MeanAndError(byChain)
 	b.Number(name, mean)
-	if standardError != nil {
-		b.Estimate(name)(mean, *standardError)
+	if logmath.Finite(standardError) {
+		b.Estimate(name)(mean, standardError)
 	}
 }
 

@@ -2,6 +2,7 @@ package papers
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func TestClaims(t *testing.T) {
 	all := Numbers()
 	judged := map[Place]bool{}
 	for _, row := range Rows() {
-		for _, c := range row.Unjudged { // the row has the reason
+		for _, c := range row.Left { // the row has the reason
 			for _, set := range c.Sets {
 				judged[set.Low], judged[set.High] = true, true
 			}
@@ -113,11 +114,50 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	for p := range all {
-		at := slices.IndexFunc(NotJudged(), func(n NotRun) bool {
-			return n.Table == p.Document+" "+p.Table && (n.Named == p.Row || n.Named == p.Column)
+		at := slices.IndexFunc(Claims().Numbers, func(n NotJudged) bool {
+			return n.Place == p.Document+" "+p.Table && (n.Says == p.Row || n.Says == p.Column)
 		})
 		if !judged[p] && at < 0 {
 			t.Errorf("%s is neither judged nor named as not judged", p)
+		}
+	}
+}
+
+// TestReadClaims: a claim is a line of the file, and a wrong one is refused.
+func TestReadClaims(t *testing.T) {
+	file := func(lines ...string) []byte {
+		return []byte("sections:\n- section: S\n  rows:\n  - shows: R\n    statements:\n    - says: 7.1\n      " +
+			strings.Join(lines, "\n      "))
+	}
+	d, err := readClaims(file("number: x u", "where: [steps=1, steps=5]", "claims:",
+		"- gwg-x:radius=4 below gibbs dmala:step-size=0.4", "- half as much = a within 1.25 times 0.5 of b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, c := range d.Sections[0].Rows[0].Claims {
+		texts = append(texts, c.Text)
+	}
+	want := []string{"gwg-4 below gibbs (steps 1)", "gwg-4 below dmala (steps 1)", "gwg-4 below gibbs (steps 5)",
+		"gwg-4 below dmala (steps 5)", "half as much (steps 1)", "half as much (steps 5)"}
+	if !slices.Equal(texts, want) {
+		t.Errorf("%q, want %q", texts, want)
+	}
+	ratio := d.Sections[0].Rows[0].Claims[5]
+	if ratio.Low.String() != "x u sampler=a;steps=5" || !ratio.Low.Log || ratio.Margin != math.Log(1.25) ||
+		ratio.Shift != math.Log(0.5) {
+		t.Errorf("%+v", ratio)
+	}
+	for want, text := range map[string][]byte{
+		`S, R: 7.1: "a beside b" is not A below B`:       file("claims: [a beside b]"),
+		`"a within much of b": strconv.ParseFloat: `:     file("claims: [a within much of b]"),
+		`"a below b c": words of its own are for one`:    file("claims: [first = a below b c]"),
+		`cells "DLP|1" are not DOCUMENT|TABLE|ROW|COLUM`: file("claims: [a below b]", "sets: [s]", "cells: DLP|1"),
+		`method "ARM" is not NAME = LABEL`:               file("methods: [ARM]"),
+		`unknown field "numbr"`:                          file("numbr: x u"),
+	} {
+		if _, err := readClaims(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}
 }

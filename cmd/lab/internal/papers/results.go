@@ -7,6 +7,7 @@ package papers
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -117,18 +118,42 @@ func (e Estimate) log() (Estimate, error) {
 	if e.byRepeat == nil {
 		return l, nil
 	}
-	l.byRepeat = map[string]float64{}
-	var values []float64
-	for _, repeat := range slices.Sorted(maps.Keys(e.byRepeat)) {
-		x := e.byRepeat[repeat]
+	byRepeat := map[string]float64{}
+	for repeat, x := range e.byRepeat {
 		if x <= 0 {
 			return l, fmt.Errorf("%v has no logarithm", x)
 		}
-		l.byRepeat[repeat] = math.Log(x)
-		values = append(values, math.Log(x))
+		byRepeat[repeat] = math.Log(x)
 	}
-	l.Mean, l.Error = stat.Mean(values, nil), stat.StdErr(stat.StdDev(values, nil), float64(len(values)))
-	return l, nil
+	return repeated(byRepeat), nil
+}
+
+// minus returns the estimate less another, repetition by repetition.
+func (e Estimate) minus(other Estimate) (Estimate, error) {
+	byRepeat := map[string]float64{}
+	for repeat, x := range e.byRepeat {
+		y, both := other.byRepeat[repeat]
+		if both {
+			byRepeat[repeat] = x - y
+		}
+	}
+	if len(byRepeat) < 2 {
+		return e, errors.New("a difference needs two repetitions or more")
+	}
+	return repeated(byRepeat), nil
+}
+
+// repeated returns the estimate of a number with a value for each repetition.
+func repeated(byRepeat map[string]float64) Estimate {
+	var values []float64
+	for _, repeat := range slices.Sorted(maps.Keys(byRepeat)) {
+		values = append(values, byRepeat[repeat])
+	}
+	e := Estimate{Mean: stat.Mean(values, nil), Error: math.NaN(), Count: len(values), byRepeat: byRepeat}
+	if len(values) > 1 {
+		e.Error = stat.StdErr(stat.StdDev(values, nil), float64(len(values)))
+	}
+	return e
 }
 
 // number returns the number of the one cell whose rows r are.
@@ -212,4 +237,16 @@ func (e Estimate) less(other Estimate) Difference {
 	d.Low = d.Mean - half
 	d.High = d.Mean + half
 	return d
+}
+
+// setting returns the number that the signature of the results has for a
+// setting.
+func (r Results) setting(name string) (float64, error) {
+	for field := range strings.SplitSeq(r[0]["signature"], "|") {
+		text, found := strings.CutPrefix(field, name+":")
+		if found {
+			return strconv.ParseFloat(text, 64)
+		}
+	}
+	return 0, fmt.Errorf("the signature has no %s", name)
 }

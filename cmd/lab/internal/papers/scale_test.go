@@ -8,7 +8,7 @@ import (
 // TestScale: ratios have the results' sizes from the signature, or their own.
 func TestScale(t *testing.T) {
 	of := parsed(t, "seconds,signature\n2,lab:x|batch:50|updates:5|seed:1\n3,lab:x|batch:50|updates:5|seed:1\n,\n")["x"]
-	s := Scale{"x", "", []Ratio{{Name: "updates", Paper: 1000}, {"pixels", 784, 64}}}
+	s := Run{Name: "x", Ratios: []Ratio{{Name: "updates", Paper: 1000}, {"pixels", 784, 64}}}
 	got, err := s.factor(of)
 	if err != nil || got != 200*12.25 {
 		t.Errorf("factor %v, %v", got, err)
@@ -17,7 +17,7 @@ func TestScale(t *testing.T) {
 	if err != nil || sum != 5 {
 		t.Errorf("seconds %v, %v", sum, err)
 	}
-	_, err = Scale{"x", "", []Ratio{{Name: "chains", Paper: 1000}}}.factor(of)
+	_, err = Run{Name: "x", Ratios: []Ratio{{Name: "chains", Paper: 1000}}}.factor(of)
 	if err == nil || !strings.Contains(err.Error(), "x: the signature has no chains") {
 		t.Errorf("a size that is not there: %v", err)
 	}
@@ -36,11 +36,14 @@ func TestSecondsTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range Scales() {
-		if !strings.Contains(table, "| `"+s.Results+"` |") || !strings.Contains(table, s.Sizes) {
-			t.Errorf("%s is not in the table", s.Results)
+	for _, s := range Runs() {
+		if s.Sizes == "" {
+			continue
 		}
-		if s.Results != "networks" {
+		if !strings.Contains(table, "| `"+s.Name+"` |") || !strings.Contains(table, s.Sizes) {
+			t.Errorf("%s is not in the table", s.Name)
+		}
+		if s.Name != "networks" {
 			continue
 		}
 		if factor, err := s.factor(all["networks"]); err != nil || factor != 5*5 {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -235,39 +236,70 @@ func (c Cell) estimate(all map[string]Results) (Estimate, error) {
 	if err != nil {
 		return e, fmt.Errorf("%s, %v: %w", c.Results, c.Where, err)
 	}
+	if c.Less != "" {
+		other := maps.Clone(c.Where)
+		maps.Copy(other, labelsOf(c.Less))
+		base, err := of.where(other).number(c.Number)
+		if err != nil {
+			return e, fmt.Errorf("%s, %v: %w", c.Results, other, err)
+		}
+		return e.minus(base)
+	}
 	if c.Log {
 		return e.log()
 	}
 	return e, nil
 }
 
-// Verdict returns yes, partly, no or no verdict, and where the claims fail.
-func Verdict(claims []Claim, j *Judgements) string {
+// A Verdict is what the results say of a row.
+type Verdict struct {
+	Word     string // yes, partly, no, or no verdict with its reason
+	Held, Of int    // claims that hold, of those that are judged
+	Others   []Others
+}
+
+// Others are the claims of a row with a finding, other than that they hold.
+type Others struct {
+	Finding Finding
+	Claims  []string
+}
+
+func (o Others) String() string { return o.Finding.String() + ": " + together(o.Claims) }
+
+func (v Verdict) String() string {
+	parts := []string{v.Word}
+	for _, o := range v.Others {
+		parts = append(parts, o.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// verdictOf returns yes, partly, no or no verdict, and where the claims fail.
+func verdictOf(claims []Claim, j *Judgements) Verdict {
 	texts := map[Finding][]string{}
 	for _, c := range claims {
 		f := j.Of(c).Finding
 		texts[f] = append(texts[f], c.Text)
 	}
-	judged := 0
+	v := Verdict{Word: "partly", Held: len(texts[Holds])}
 	for _, f := range []Finding{Holds, Level, Reversed, NotShown} {
-		judged += len(texts[f])
+		v.Of += len(texts[f])
 	}
-	word := "partly"
-	switch {
-	case judged == 0:
-		word = "no verdict"
-	case judged == len(texts[Holds]):
-		word = "yes"
-	case len(texts[Holds]) == 0:
-		word = "no"
+	switch v.Held {
+	case v.Of:
+		v.Word = "yes"
+	case 0:
+		v.Word = "no"
 	}
-	parts := []string{word}
+	if v.Of == 0 {
+		v.Word = "no verdict"
+	}
 	for _, f := range []Finding{Level, Reversed, NotShown, Unlearnt, NoOrder, Unknown} {
 		if len(texts[f]) > 0 {
-			parts = append(parts, f.String()+": "+together(texts[f]))
+			v.Others = append(v.Others, Others{f, texts[f]})
 		}
 	}
-	return strings.Join(parts, "; ")
+	return v
 }
 
 // together lists claims. Those that differ only in where they are about, which
@@ -311,4 +343,71 @@ func (j *Judgements) Count() string {
 		"decided in place of %d. Of %d more no p is computed: the paper has no order in %d, in %d nothing is learned "+
 		"by then%s.", j.Tested, of[Holds], of[Reversed], of[Level], of[NotShown], j.Cautious, j.Decided,
 		len(j.byKey)-j.Tested, of[NoOrder], of[Unlearnt], few)
+}
+
+// Verdict returns what the results say of the row.
+func (row Row) Verdict(all map[string]Results, j *Judgements) (Verdict, error) {
+	if row.Without != "" {
+		return Verdict{Word: "no verdict: " + row.Without}, nil
+	}
+	if reason := row.notRun(); reason != "" {
+		return Verdict{Word: "no verdict: not run: " + reason}, nil
+	}
+	if row.Test != "" {
+		return Verdict{Word: "yes, by a test"}, nil
+	}
+	for _, e := range row.Exact {
+		holds, err := e.holds(all)
+		if err != nil {
+			return Verdict{}, err
+		}
+		if !holds {
+			return Verdict{Word: "no; not " + e.Text}, nil
+		}
+	}
+	if len(row.Claims) == 0 {
+		return Verdict{Word: "yes"}, nil
+	}
+	return verdictOf(row.Claims, j), nil
+}
+
+// holds reports whether exact numbers have the order.
+func (e Exact) holds(all map[string]Results) (bool, error) {
+	results, number, _ := strings.Cut(e.Number, " ")
+	rows := all[results].where(labelsOf(e.Where))
+	if len(rows) < 2 {
+		return false, fmt.Errorf("%s: %d rows of %s", e.Text, len(rows), results)
+	}
+	before := math.Inf(-1)
+	for _, row := range rows {
+		x, err := strconv.ParseFloat(row[number], 64)
+		if err != nil {
+			return false, err
+		}
+		if e.Most == "" {
+			if x <= before {
+				return false, nil
+			}
+			before = x
+			continue
+		}
+		most, err := strconv.ParseFloat(row[e.Most], 64)
+		if err != nil {
+			return false, err
+		}
+		if x > most {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// notRun says why a result that the row reads has not been made; "" if all have.
+func (row Row) notRun() string {
+	for _, name := range row.Results() {
+		if run, _ := runOf(name); run.NotRun != "" {
+			return run.NotRun
+		}
+	}
+	return ""
 }

@@ -27,6 +27,16 @@ func parsed(t *testing.T, text string) map[string]Results {
 	return map[string]Results{"x": r}
 }
 
+// claimed returns the claims of a statement about a number.
+func claimed(t *testing.T, number string, texts ...string) []Claim {
+	t.Helper()
+	list, err := Statement{Number: number, Claims: texts}.claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // judged judges claims as one row.
 func judged(t *testing.T, all map[string]Results, claims []Claim) *Judgements {
 	t.Helper()
@@ -42,8 +52,8 @@ func judged(t *testing.T, all map[string]Results, claims []Claim) *Judgements {
 func TestVerdict(t *testing.T) {
 	all := parsed(t, "sampler,repeat,u\n"+trainings("a", 1, 2, 3, 4, 5)+trainings("b", 2.1, 3, 3.9, 5, 6)+
 		trainings("c", 1.1, 1.9, 3.1, 3.9, 5)+trainings("few", 9, 9.5, 9.2, 9.3))
-	u := family{"x", "u", "sampler"}
-	one := u.below("", "", "a", "b")
+	u := func(texts ...string) []Claim { return claimed(t, "x u", texts...) }
+	one := u("a below b")
 	j := judged(t, all, one).Of(one[0])
 	// The pairs differ by 1.1, 1, 0.9, 1, 1: t is 1 over 0.0316 = 31.6.
 	half := 2.7764451 * math.Sqrt(0.02/4/5)
@@ -55,28 +65,27 @@ func TestVerdict(t *testing.T) {
 		want   string
 		claims []Claim
 	}{
-		{"yes", u.below("", "", "a", "b")},
-		{"yes", u.above("", "", "b", "a", "c")},
-		{"no; level: a below c", u.below("", "", "a", "c")},
-		{"no; reversed: b below a", u.below("", "", "b", "a")},
-		{"partly; level: a below c", u.below("", "", "a", "b", "c")},
-		{"partly; level: c below a; reversed: b below a", join(u.below("", "", "c", "a", "b"), u.below("", "", "b",
-			"a"))},
-		{"yes; too few repetitions: a below few", u.below("", "", "a", "b", "few")},
-		{"no verdict; too few repetitions: a below few", u.below("", "", "a", "few")},
-		{"yes", u.similar("", "", 0.3, "a", "c")},
-		{"no; not shown: a within 0.05 of c, a within 0.3 of b", join(u.similar("", "", 0.05, "a", "c"),
-			u.similar("", "", 0.3, "a", "b"))},
+		{"yes", u("a below b")},
+		{"yes", u("b above a c")},
+		{"no; level: a below c", u("a below c")},
+		{"no; reversed: b below a", u("b below a")},
+		{"partly; level: a below c", u("a below b c")},
+		{"partly; level: c below a; reversed: b below a", u("c below a b", "b below a")},
+		{"yes; too few repetitions: a below few", u("a below b few")},
+		{"no verdict; too few repetitions: a below few", u("a below few")},
+		{"yes", u("a within 0.3 of c")},
+		{"no; not shown: a within 0.05 of c, a within 0.3 of b", u("a within 0.05 of c",
+			"a within 0.3 of b")},
 	} {
-		if got := Verdict(c.claims, judged(t, all, c.claims)); got != c.want {
+		if got := verdictOf(c.claims, judged(t, all, c.claims)).String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	same := u.below("", "", "a", "a")
+	same := u("a below a")
 	if f := judged(t, all, same).Of(same[0]).Finding; f != Level {
 		t.Errorf("a below itself: %v", f)
 	}
-	_, err := Judge([]Row{{Claims: u.below("", "", "a", "z")}}, all)
+	_, err := Judge([]Row{{Claims: u("a below z")}}, all)
 	if err == nil || !strings.Contains(err.Error(), "no such cell") {
 		t.Errorf("a cell that is not there: %v", err)
 	}
@@ -93,7 +102,7 @@ func TestAdjustment(t *testing.T) {
 		// Two cells of 1,000 chains differ by a normal quantile of their error.
 		z := distuv.StudentsT{Sigma: 1, Nu: 1998}.Quantile(1 - p/2)
 		text += fmt.Sprintf("a%d,0,1,1000\nb%d,%v,1,1000\n", i, i, z*math.Sqrt2)
-		claims = append(claims, family{"x", "u", "sampler"}.below("", "", fmt.Sprint("a", i), fmt.Sprint("b", i))...)
+		claims = append(claims, claimed(t, "x u", fmt.Sprintf("a%d below b%d", i, i))...)
 	}
 	all := parsed(t, text)
 	j, err := Judge([]Row{{Claims: claims}, {Claims: claims[:2]}}, all)
@@ -113,7 +122,7 @@ func TestAdjustment(t *testing.T) {
 // TestTargets: nine random targets are too few, and ten are enough; trainings
 // need five.
 func TestTargets(t *testing.T) {
-	claims := family{"fhmm", "u", "sampler"}.below("", "", "a", "b")
+	claims := claimed(t, "fhmm u", "a below b")
 	of := map[string]Results{"fhmm": parsed(t, "sampler,u,u-error,chains\na,1,3,100\nb,99,4,100\n")["x"]}
 	if f := judged(t, of, claims).Of(claims[0]).Finding; f != Unknown {
 		t.Errorf("100 chains of one target: %v", f)
@@ -140,7 +149,7 @@ func TestUnlearnt(t *testing.T) {
 		text += fmt.Sprintf("a,%d,%d,1000,lab:x|updates:1000\nb,%d,%d,99,lab:x|updates:1000\n"+
 			"c,%d,%d,100,lab:x|updates:1000\n", i, i, i, 9+i%2, i, 9+i%2)
 	}
-	claims := family{"x", "u-at-seconds", "sampler"}.below("", "", "a", "b", "c")
+	claims := claimed(t, "x u-at-seconds", "a below b c")
 	j := judged(t, parsed(t, text), claims)
 	if j.Of(claims[0]).Finding != Unlearnt || j.Of(claims[1]).Finding != Holds {
 		t.Errorf("%v, %v", j.Of(claims[0]), j.Of(claims[1]))
@@ -152,7 +161,7 @@ func TestUnlearnt(t *testing.T) {
 func TestRatio(t *testing.T) {
 	all := map[string]Results{"cost": parsed(t, "sampler,repeat,seconds\n"+trainings("a", 2.5, 2.6, 2.4, 2.5, 2.5)+
 		trainings("b", 1, 1, 1, 1, 1))["x"]}
-	claims := []Claim{cost("2.5 times", "", "a", "b", 2.5), cost("twice", "", "a", "b", 2)}
+	claims := claimed(t, "cost seconds", "a within 1.25 times 2.5 of b", "a within 1.25 times 2 of b")
 	j := judged(t, all, claims)
 	if j.Of(claims[0]).Finding != Holds || j.Of(claims[1]).Finding != NotShown {
 		t.Errorf("%+v, %+v", j.Of(claims[0]), j.Of(claims[1]))
@@ -164,7 +173,7 @@ func TestRatio(t *testing.T) {
 // freedom.
 func TestVerdictOfChains(t *testing.T) {
 	const head = "sampler,u,u-error,chains\n"
-	claims := family{"x", "u", "sampler"}.below("", "", "a", "b")
+	claims := claimed(t, "x u", "a below b")
 	j := judged(t, parsed(t, head+"a,1,3,10\nb,22,4,10\n"), claims).Of(claims[0])
 	if j.Finding != Holds || j.Count != 10 || math.Abs(j.High-j.Mean-5*2.11292) > 1e-3 {
 		t.Errorf("%+v", j)
@@ -204,18 +213,21 @@ func TestFill(t *testing.T) {
 // TestSeconds: the sum of the cells that know their seconds. At the paper's
 // sizes, hidden chains on one target take 100/8 · 5,000/2,000 · 1/2 as many.
 func TestSeconds(t *testing.T) {
-	all := parsed(t, "sampler,seconds\na,1.5\nb,\nc,3\n")
-	all["y"] = parsed(t, "sampler,u\na,2\n")["x"]
+	ising, _ := runOf("gwg-ising")
+	hidden, _ := runOf("fhmm")
+	all := map[string]Results{"gwg-ising": parsed(t, "sampler,seconds\na,1.5\nb,\nc,3\n")["x"],
+		"dlp-figure-1": parsed(t, "sampler,u\na,2\n")["x"]}
 	const signature = "lab:fhmm|chains:8|repeats:2|steps:2000"
 	all["fhmm"] = parsed(t, "seconds,signature\n1.5,"+signature+"\n3,"+signature+"\n")["x"]
 	all["dlp-figure-7"] = parsed(t, "sampler,seconds\na,9\n")["x"]
 	got, err := Fill("<!-- seconds -->\nold\n<!-- end -->\n", all)
 	want := "<!-- seconds -->\n" +
-		"| results | cells | seconds | at the paper's sizes | the paper's sizes |\n" +
-		"| --- | ---: | ---: | ---: | --- |\n" +
-		"| `dlp-figure-7` | 1 | 9 | run | DLP: 50,000 and 125,000 steps |\n" +
-		"| `fhmm` | 2 | 4 | 70 | GWG: one target, 100 chains, 5,000 steps |\n" +
-		"| `x` | 3 | 4 |  |  |\n<!-- end -->\n"
+		"| results | command | cells | seconds | at the paper's sizes | the paper's sizes |\n" +
+		"| --- | --- | ---: | ---: | ---: | --- |\n" +
+		"| `dlp-figure-1` | `--preset dlp-figure-1` | 1 | 10 s |  |  |\n" +
+		"| `dlp-figure-7` | `--preset dlp-figure-7` | 1 | 9 | run | DLP: 50,000 and 125,000 steps |\n" +
+		"| `fhmm` | `" + hidden.Command + "` | 2 | 4 | 70 | GWG: one target, 100 chains, 5,000 steps |\n" +
+		"| `gwg-ising` | `" + ising.Command + "` | 3 | 4 | run | " + ising.Sizes + " |\n<!-- end -->\n"
 	if err != nil || got != want {
 		t.Errorf("%v:\n%s", err, got)
 	}

@@ -1,0 +1,656 @@
+package fills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
+
+	"infill/cmd/lab/internal/chains"
+	"infill/cmd/lab/internal/lab"
+	"infill/infill"
+	"infill/internal/eval/corpus"
+	"infill/lm"
+	"infill/models"
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+// pairsOfTemplate is how many pairs a template of lab/data/pairs.txt gives at most.
+var pairsOfTemplate = 6
+
+// jointBlanks are the numbers of words that are masked together.
+var jointBlanks = []int{2, 3}
+
+// knowledge holds the flags of the study that compares what models know.
+type knowledge struct {
+	texts, models    *[]string
+	sentences, words *int
+}
+
+func newModelStudy() *lab.Study {
+	s := lab.NewStudy("model", "Compare what language models know",
+		`Of words that are one token in all models, masked one at a time in sentences of --texts: nats,
+and how often the word is the first choice. Of two and three masked words: the nats of the true
+ones by the chain rule from left to right. Of minimal pairs: how often the right sentence has
+the higher pseudo-log-likelihood. Of clozes: how often a right answer is the first choice, or
+among five. Probes of bias are the log-ratio of the probabilities of two sets of words.
+
+Words of one sentence, and pairs of one template, depend on each other: a standard error is
+between sentences, templates or clozes. Of two models, the difference is taken item by item.
+Take texts that the models were not trained on.`)
+	k := &knowledge{}
+	k.texts = lab.DefineFlag(s.Flags, "texts", nil,
+		"files with a sentence on each line, with commas between them (needed)",
+		filesOf, joinedWords)
+	k.models = lab.DefineFlag(s.Flags, "models", []string{""},
+		"a model, or two with a comma between them: names or folders "+
+			"(default: the built-in)", modelsOf, joinedWords)
+	k.sentences = lab.WholeFlag(s.Flags, "sentences", 2000, 2, 1<<30, "sentences of each file, drawn by the seed")
+	k.words = lab.WholeFlag(s.Flags, "words", 4, 3, 1<<30, "words masked in each sentence at most, one at a time")
+	s.Plan = k.plan
+	return s
+}
+
+func modelsOf(text string) ([]string, error) {
+	list := strings.Split(text, ",")
+	if len(list) > 2 {
+		return nil, errors.New("a model, or two with a comma between them")
+	}
+	return list, nil
+}
+
+// A language is a model with its tokenizer.
+type language struct {
+	*lm.MaskedLM
+	name      string
+	tokenizer *tokenize.Tokenizer
+}
+
+// openLanguage opens a model by its name or folder.
+func openLanguage(ctx context.Context, name string, in *lab.Inputs) (*language, error) {
+	bundle, err := models.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := bundle.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
+		SeparatorID: tokenizer.SeparatorID()})
+	if err != nil {
+		return nil, err
+	}
+	in.Add("models", bundle.Name, bundle.SHA256)
+	return &language{model, filepath.Base(bundle.Name), tokenizer}, nil
+}
+
+// A measurement is one number for every item and model.
+type measurement struct {
+	name     string
+	percent  bool
+	clusters []int // items of one cluster depend on each other
+	values   [][]float64
+}
+
+func (m *measurement) add(cluster int, values ...float64) {
+	m.clusters = append(m.clusters, cluster)
+	m.values = append(m.values, values)
+}
+
+// estimate returns the mean of a number of the items, its standard error
+// between clusters, and the number of these.
+func (m *measurement) estimate(number func(values []float64) float64) (mean, standardError float64, clusters int) {
+	for _, values := range m.values {
+		mean += number(values) / float64(len(m.values))
+	}
+	residuals := map[int]float64{}
+	for i, values := range m.values {
+		residuals[m.clusters[i]] += number(values) - mean
+	}
+	squares := 0.0
+	for _, r := range residuals {
+		squares += r * r
+	}
+	n := float64(len(residuals))
+	standardError = math.Sqrt(squares*n/(n-1)) / float64(len(m.values))
+	if m.percent {
+		mean *= 100
+		standardError *= 100
+	}
+	return mean, standardError, len(residuals)
+}
+
+// knowledgeRun measures everything once, for all cells.
+type knowledgeRun struct {
+	of       *knowledge
+	texts    []*corpus.Corpus
+	pairs    []minimalPair
+	clozes   [][]string
+	probes   [][]string
+	names    []string // of the models, the second perhaps with a number
+	measured map[string]*measurement
+}
+
+// plan reads the texts. The models are opened when they first run, but for
+// their names.
+func (k *knowledge) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*lab.Plan, error) {
+	run := &knowledgeRun{of: k}
+	err := run.read(in, seed)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range *k.models {
+		model, err := openLanguage(ctx, name, in)
+		if err != nil {
+			return nil, lab.Refuse("models", "%w", err)
+		}
+		run.names = append(run.names, model.name)
+		err = model.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(run.names) == 2 && run.names[0] == run.names[1] {
+		run.names[1] += ", second"
+	}
+	p := lab.NewPlan("what "+strings.Join(run.names, " and ")+" know", []lab.Column{
+		{Name: "nats", Format: "%.3f", Definition: "of the true words, log P with the sign turned"},
+		{Name: "percent", Format: "%.1f", Definition: "right"},
+		{Name: "log-ratio", Format: "%+.2f", Definition: "ln p(first words) / p(second words), nats"},
+		{Name: "items", Format: "%.0f", Definition: "words, sentences, pairs or clozes"},
+		{Name: "clusters", Format: "%.0f", Definition: "sentences, templates or clozes, between which the error is"},
+	})
+	p.Between = "sentences, templates or clozes"
+	columns := slices.Clone(run.names)
+	if len(columns) == 2 {
+		columns = append(columns, "difference")
+	}
+	for _, name := range run.measurements() {
+		for i, column := range columns {
+			p.Add(1, func(ctx context.Context, b *lab.Bench) error { return run.record(ctx, b, name, i) },
+				lab.Label{Name: "measurement", Value: name}, lab.Label{Name: "model", Value: column})
+		}
+	}
+	return p, nil
+}
+
+// read reads the sentences, the pairs, the clozes and the probes.
+func (r *knowledgeRun) read(in *lab.Inputs, seed uint64) error {
+	texts, err := readTexts(in, *r.of.texts)
+	if err != nil {
+		return err
+	}
+	for _, text := range texts {
+		text.Name = strings.TrimSuffix(text.Name, ".txt")
+	}
+	r.texts = texts
+	own := map[string]string{}
+	for _, name := range []string{"pairs.txt", "clozes.tsv", "probes.tsv"} {
+		text, err := in.Read("texts", strings.TrimSuffix(name, filepath.Ext(name)),
+			[]string{"pairs", "clozes", "probes"}, filepath.Ext(name))
+		if err != nil {
+			return err
+		}
+		own[name] = string(text)
+	}
+	var failed [3]error
+	r.pairs, failed[0] = minimalPairs(own["pairs.txt"], seed)
+	r.clozes, failed[1] = fieldsOf(own["clozes.tsv"], 3)
+	r.probes, failed[2] = fieldsOf(own["probes.tsv"], 3)
+	return errors.Join(failed[:]...)
+}
+
+// clozeKinds are the kinds of clozes, and all of them.
+var clozeKinds = []string{"", "fact", "collocation", "grammar"}
+
+// measurements lists the names of what is measured.
+func (r *knowledgeRun) measurements() (names []string) {
+	for _, text := range r.texts {
+		names = append(names, text.Name+": a word, nats", text.Name+": a word, right")
+		for _, blanks := range jointBlanks {
+			names = append(names, jointName(text.Name, blanks))
+		}
+	}
+	names = append(names, "pairs, right")
+	for _, pair := range r.pairs {
+		name := "pairs: " + pair.kind
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, kind := range clozeKinds {
+		names = append(names, clozeName(kind, "first"), clozeName(kind, "among five"))
+	}
+	for _, probe := range r.probes {
+		names = append(names, probeName(probe))
+	}
+	return names
+}
+
+func jointName(text string, blanks int) string {
+	return fmt.Sprintf("%s: %d blanks, nats", text, blanks)
+}
+
+func clozeName(kind, what string) string {
+	return strings.TrimSuffix("clozes: "+kind, ": ") + ", " + what
+}
+
+func probeName(probe []string) string { return fmt.Sprintf("%s %s : %s", probe[0], probe[1], probe[2]) }
+
+// record records one measurement of one model or, of the third, the difference.
+func (r *knowledgeRun) record(ctx context.Context, b *lab.Bench, name string, model int) error {
+	if r.measured == nil {
+		err := r.measure(ctx, b)
+		if err != nil {
+			return err
+		}
+	}
+	m := r.measured[name]
+	number := func(values []float64) float64 { return values[model] }
+	if model == 2 {
+		number = func(values []float64) float64 { return values[0] - values[1] }
+	}
+	mean, standardError, clusters := m.estimate(number)
+	switch {
+	case len(m.values) == 1:
+		b.Number("log-ratio", mean)
+		return nil
+	case m.percent:
+		b.Estimate("percent")(mean, standardError)
+	default:
+		b.Estimate("nats")(mean, standardError)
+	}
+	b.Number("items", float64(len(m.values)))
+	b.Number("clusters", float64(clusters))
+	return nil
+}
+
+// measure measures all.
+func (r *knowledgeRun) measure(ctx context.Context, b *lab.Bench) (err error) {
+	var all []*language
+	for _, name := range *r.of.models {
+		model, err := openLanguage(ctx, name, &lab.Inputs{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, model.Close()) }()
+		all = append(all, model)
+	}
+	r.measured = map[string]*measurement{}
+	for _, name := range r.measurements() {
+		percent := strings.HasPrefix(name, "pairs") || strings.HasPrefix(name, "clozes") ||
+			strings.HasSuffix(name, ": a word, right")
+		r.measured[name] = &measurement{name: name, percent: percent}
+	}
+	for _, text := range r.texts {
+		err := r.measureSentences(ctx, b, all, text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", text.Name, err)
+		}
+	}
+	return errors.Join(r.measurePairs(ctx, b, all), r.measureClozes(ctx, all), r.measureProbes(ctx, all))
+}
+
+// released undoes how the evaluation texts are published.
+var released = strings.NewReplacer("``", `"`, "''", `"`, "@@UNKNOWN@@", "[UNK]", "<unk>", "[UNK]", " @-@ ", "-",
+	" @,@ ", ",", " @.@ ", ".")
+
+// sharedText is a sentence as every model reads it.
+type sharedText struct {
+	ids    [][]int // of each model
+	places [][]int // [words][models], positions in ids of words that are one token for every model
+}
+
+// shareText cuts a sentence. It has no words if a model cannot take it.
+func shareText(all []*language, text string) sharedText {
+	var w sharedText
+	spans := map[[2]int][]int{}
+	for i, model := range all {
+		e, err := model.tokenizer.Plain(text)
+		if err != nil || len(e.IDs) > model.Positions() {
+			return sharedText{}
+		}
+		w.ids = append(w.ids, e.IDs)
+		for p, word := range e.Words {
+			span := e.Offsets[p]
+			if word < 0 || e.Words[p-1] == word || e.Words[p+1] == word || e.IDs[p] == model.tokenizer.UnknownID() ||
+				!strings.ContainsFunc(text[span[0]:span[1]], unicode.IsLetter) {
+				continue
+			}
+			if len(spans[span]) == i {
+				spans[span] = append(spans[span], p)
+			}
+		}
+	}
+	for _, places := range spans {
+		if len(places) == len(all) {
+			w.places = append(w.places, places)
+		}
+	}
+	slices.SortFunc(w.places, func(a, b []int) int { return a[0] - b[0] })
+	return w
+}
+
+// draw keeps n of the words, in their order.
+func (w sharedText) draw(n int, random *rand.Rand) (places [][]int) {
+	chosen := random.Perm(len(w.places))
+	chosen = chosen[:min(n, len(chosen))]
+	slices.Sort(chosen)
+	for _, c := range chosen {
+		places = append(places, w.places[c])
+	}
+	return places
+}
+
+// measureSentences masks words of sentences: one at a time, two, and three.
+// Sentences that are asked at once share calls.
+func (r *knowledgeRun) measureSentences(ctx context.Context, b *lab.Bench, all []*language, text *corpus.Corpus) error {
+	random := rand.New(rand.NewPCG(b.Seed, 0))
+	lines := text.Raw()
+	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	var found [][]masked // of each sentence: its words one at a time, then each joint
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(lm.InFlight(0))
+	for _, line := range lines {
+		if len(found) == *r.of.sentences {
+			break
+		}
+		shared := shareText(all, released.Replace(line))
+		if len(shared.places) < 3 {
+			continue
+		}
+		var asked [][][]int
+		for _, place := range shared.draw(*r.of.words, random) {
+			asked = append(asked, [][]int{place})
+		}
+		for _, blanks := range jointBlanks {
+			own := rand.New(rand.NewPCG(b.Seed, uint64((len(found)+1)*10+blanks)))
+			asked = append(asked, shared.draw(blanks, own))
+		}
+		of := make([]masked, len(asked))
+		found = append(found, of)
+		b.Observe(len(found), *r.of.sentences)
+		group.Go(func() error { return maskAll(inner, all, shared.ids, asked, of) })
+	}
+	err := group.Wait()
+	if err != nil {
+		return err
+	}
+	if len(found) < *r.of.sentences {
+		return lab.Refuse("sentences", "%d of %s have three words that all models know, and %d are wanted", len(found),
+			text.Name, *r.of.sentences)
+	}
+	nats := r.measured[text.Name+": a word, nats"]
+	right := r.measured[text.Name+": a word, right"]
+	for sentence, of := range found {
+		words := len(of) - len(jointBlanks)
+		for _, word := range of[:words] {
+			nats.add(sentence, word.nats...)
+			right.add(sentence, word.first...)
+		}
+		for j, joint := range of[words:] {
+			r.measured[jointName(text.Name, jointBlanks[j])].add(sentence, joint.nats...)
+		}
+	}
+	return nil
+}
+
+// masked is what each model loses on masked words, by the chain rule from left
+// to right, and whether the last of the true words is its first choice, 1 or 0.
+type masked struct{ nats, first []float64 }
+
+// maskAll masks each of the sets of words.
+func maskAll(ctx context.Context, all []*language, ids [][]int, asked [][][]int, found []masked) error {
+	for k, places := range asked {
+		m, err := mask(ctx, all, ids, places)
+		if err != nil {
+			return err
+		}
+		found[k] = m
+	}
+	return nil
+}
+
+// mask masks words of a text together, and fills in the true ones one by one.
+func mask(ctx context.Context, all []*language, ids [][]int, places [][]int) (masked, error) {
+	m := masked{make([]float64, len(all)), make([]float64, len(all))}
+	for i, model := range all {
+		var slots []int
+		for _, p := range places {
+			slots = append(slots, p[i])
+		}
+		for k, slot := range slots {
+			rows, err := chains.Expected(ctx, model.MaskedLM, ids[i], slots[k:])
+			if err != nil {
+				return m, err
+			}
+			id := ids[i][slot]
+			m.nats[i] -= float64(rows[0][id])
+			m.first[i] = float64(lab.Bit(model.likeliest(rows[0], 1)[0] == id))
+		}
+	}
+	return m, nil
+}
+
+// likeliest returns the n most probable tokens that may fill a blank, the best
+// first.
+func (l *language) likeliest(logp []float32, n int) []int {
+	return samplers.Likeliest(l.tokenizer.Fillable(), logp, n)
+}
+
+// blank returns log P of every token in the one blank of a text.
+func (l *language) blank(ctx context.Context, text string) ([]float32, error) {
+	template, err := l.tokenizer.Template(text)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := chains.Expected(ctx, l.MaskedLM, template.IDs, template.Slots)
+	if err != nil {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
+// A minimalPair is a right sentence and a wrong one that differ in what kind
+// says.
+type minimalPair struct {
+	kind         string
+	right, wrong string
+	template     int
+}
+
+var (
+	choiceOfPair   = regexp.MustCompile(`\[([^|\]]*)\|([^\]]*)\]`)
+	variableOfPair = regexp.MustCompile(`\$[a-z]+\+?`)
+)
+
+// minimalPairs expands templates; lab/data/pairs.txt tells the grammar.
+func minimalPairs(text string, seed uint64) ([]minimalPair, error) {
+	lists := map[string][]string{} // $list to its entries
+	var pairs []minimalPair
+	templates := 0
+	for number, line := range strings.Split(text, "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, entries, list := strings.Cut(line, " = ")
+		if list && strings.HasPrefix(name, "$") {
+			lists[name] = strings.Split(entries, " | ")
+			continue
+		}
+		kind, sentence, ok := strings.Cut(line, ": ")
+		if !ok || !choiceOfPair.MatchString(sentence) {
+			return nil, fmt.Errorf("pairs, line %d: neither a list nor a template", number+1)
+		}
+		for _, v := range variableOfPair.FindAllString(sentence, -1) {
+			if name := strings.TrimSuffix(v, "+"); lists[name] == nil {
+				return nil, fmt.Errorf("pairs, line %d: there is no list %s", number+1, name)
+			}
+		}
+		templates++
+		random := rand.New(rand.NewPCG(seed, uint64(templates)))
+		seen := map[string]bool{}
+		for range 20 * pairsOfTemplate {
+			right, wrong := expandPair(sentence, lists, random)
+			if seen[right] || len(seen) == pairsOfTemplate {
+				continue
+			}
+			seen[right] = true
+			pairs = append(pairs, minimalPair{kind, right, wrong, templates})
+		}
+	}
+	return pairs, nil
+}
+
+// expandPair draws a word for each variable of a template, and returns the
+// right and the wrong sentence.
+func expandPair(sentence string, lists map[string][]string, random *rand.Rand) (right, wrong string) {
+	chosen := map[string]string{}
+	for _, v := range variableOfPair.FindAllString(sentence, -1) {
+		name := strings.TrimSuffix(v, "+")
+		if chosen[name] == "" {
+			chosen[name] = lists[name][random.IntN(len(lists[name]))]
+		}
+	}
+	word := func(v string) string {
+		one, several, _ := strings.Cut(chosen[strings.TrimSuffix(v, "+")], "/")
+		if strings.HasSuffix(v, "+") {
+			return several
+		}
+		return one
+	}
+	right = variableOfPair.ReplaceAllStringFunc(choiceOfPair.ReplaceAllString(sentence, "$1"), word)
+	wrong = variableOfPair.ReplaceAllStringFunc(choiceOfPair.ReplaceAllString(sentence, "$2"), word)
+	return right, wrong
+}
+
+// measurePairs asks which sentence of each pair is the likelier.
+func (r *knowledgeRun) measurePairs(ctx context.Context, b *lab.Bench, all []*language) error {
+	hits := make([][]float64, len(r.pairs))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(lm.InFlight(0))
+	for n, pair := range r.pairs {
+		b.Observe(n+1, len(r.pairs))
+		group.Go(func() (err error) {
+			hits[n], err = pair.hits(inner, all)
+			return err
+		})
+	}
+	err := group.Wait()
+	if err != nil {
+		return err
+	}
+	for n, pair := range r.pairs {
+		r.measured["pairs, right"].add(pair.template, hits[n]...)
+		r.measured["pairs: "+pair.kind].add(pair.template, hits[n]...)
+	}
+	return nil
+}
+
+// hits returns 1 for each model that takes the right sentence for likelier, and
+// 0 for the others.
+func (p minimalPair) hits(ctx context.Context, all []*language) ([]float64, error) {
+	hits := make([]float64, len(all))
+	for i, model := range all {
+		right, err := model.score(ctx, p.right)
+		if err != nil {
+			return nil, err
+		}
+		wrong, err := model.score(ctx, p.wrong)
+		if err != nil {
+			return nil, err
+		}
+		hits[i] = float64(lab.Bit(right > wrong))
+	}
+	return hits, nil
+}
+
+// score returns the pseudo-log-likelihood of a text.
+func (l *language) score(ctx context.Context, text string) (float64, error) {
+	score, err := infill.New(l, l.tokenizer).Score(ctx, infill.ScoreRequest{Text: text})
+	if err != nil {
+		return 0, fmt.Errorf("pair %q: %w", text, err)
+	}
+	return score.LogLikelihood, nil
+}
+
+// fieldsOf returns the lines of a table of texts: its columns, apart by tabs.
+func fieldsOf(text string, columns int) (lines [][]string, err error) {
+	for number, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		cells := strings.Split(line, "\t")
+		if len(cells) != columns {
+			return nil, fmt.Errorf("line %d has %d columns, not %d", number+1, len(cells), columns)
+		}
+		lines = append(lines, cells)
+	}
+	return lines, nil
+}
+
+// measureClozes asks for the first five answers.
+func (r *knowledgeRun) measureClozes(ctx context.Context, all []*language) error {
+	for number, cloze := range r.clozes {
+		kind := cloze[0]
+		if !slices.Contains(clozeKinds, kind) {
+			return fmt.Errorf("clozes: there is no kind %q", kind)
+		}
+		answers := strings.Split(cloze[2], "/")
+		first := make([]float64, len(all))
+		five := make([]float64, len(all))
+		for i, model := range all {
+			logp, err := model.blank(ctx, cloze[1])
+			if err != nil {
+				return fmt.Errorf("cloze %q: %w", cloze[1], err)
+			}
+			at := slices.IndexFunc(model.likeliest(logp, 5), func(id int) bool {
+				return slices.Contains(answers, model.tokenizer.Token(id))
+			})
+			first[i] = float64(lab.Bit(at == 0))
+			five[i] = float64(lab.Bit(at >= 0))
+		}
+		for _, kind := range []string{"", kind} {
+			r.measured[clozeName(kind, "first")].add(number, first...)
+			r.measured[clozeName(kind, "among five")].add(number, five...)
+		}
+	}
+	return nil
+}
+
+// measureProbes takes log-ratios of the probabilities of two sets of words.
+func (r *knowledgeRun) measureProbes(ctx context.Context, all []*language) error {
+	for _, probe := range r.probes {
+		ratios := make([]float64, len(all))
+		for i, model := range all {
+			logp, err := model.blank(ctx, probe[0])
+			if err != nil {
+				return fmt.Errorf("probe %q: %w", probe[0], err)
+			}
+			for side, sign := range []float64{1, -1} {
+				var own []float64
+				for _, word := range strings.Split(probe[1+side], "/") {
+					id, known := model.tokenizer.ID(word)
+					if !known {
+						return fmt.Errorf("probe %q: %q is no token of %s", probe[0], word, model.name)
+					}
+					own = append(own, float64(logp[id]))
+				}
+				ratios[i] += sign * floats.LogSumExp(own)
+			}
+		}
+		r.measured[probeName(probe)].add(0, ratios...)
+	}
+	return nil
+}

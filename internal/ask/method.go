@@ -1,0 +1,70 @@
+package ask
+
+import (
+	"slices"
+
+	"infill/infill"
+	"infill/samplers"
+)
+
+// method is a method as those who ask choose and read it.
+type method struct {
+	zero infill.Method
+	// chosenBy is the option that asks for the method; "" for a search.
+	chosenBy string
+	// columns are those of a table of fills that the method fills, of those that not
+	// every method does.
+	columns []string
+}
+
+// methods lists the methods: of those that are asked for, the last counts.
+var methods = []method{
+	{zero: infill.Search{}, columns: []string{"probability", "share", "proven", "left_out_at_most"}},
+	{zero: infill.Draws{}, chosenBy: "samples", columns: []string{"probability", "count", "seed"}},
+	{zero: infill.Chains{}, chosenBy: "sampler", columns: []string{"share", "share_error", "share_interval", "count",
+		"final_count", "split_r_hat", "effective_draws", "seed"}},
+}
+
+// MethodFor returns the method that the options given choose, with its defaults: chains
+// if a sampler is among them, draws if a number of samples is, else a search.
+func MethodFor(given func(option string) bool) infill.Method {
+	for _, m := range slices.Backward(methods) {
+		if given(m.chosenBy) {
+			return m.zero
+		}
+	}
+	return infill.Search{}
+}
+
+// Columns returns the columns of a table of fills that a result of the method, by
+// infill.Result.Method, fills, of those that not every method does.
+func Columns(name string) []string {
+	for _, m := range methods {
+		if m.zero.Name() == name {
+			return m.columns
+		}
+	}
+	return methods[len(methods)-1].columns // the name of a sampler
+}
+
+// SpecialColumns returns the columns of a table of fills that not every method fills.
+func SpecialColumns() (columns []string) {
+	for _, m := range methods {
+		columns = append(columns, m.columns...)
+	}
+	return columns
+}
+
+// Samplers lists the names of the samplers that can fill text by chains. The
+// first is dmala.
+func Samplers() []string {
+	const first = "dmala"
+	names := []string{first}
+	for _, s := range samplers.All() {
+		d := s.Describe()
+		if d.OnText != nil && d.Name != first {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}

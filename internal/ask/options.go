@@ -1,0 +1,101 @@
+// Package ask is the language in which people and programs ask the engine, package infill:
+// the options by their names, as flags, keys of JSON and columns have them, the texts of
+// their values, requests and records made of them, and what is said of results and errors.
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"infill/infill"
+	"infill/internal/option"
+	"infill/samplers"
+)
+
+// An Option is a field of infill.Request, Fit, Search, Draws or Chains that a user can set
+// by a name. The tags of these fields, which package internal/option reads, are the one
+// place where options are declared.
+type Option = option.Option
+
+// A Given is an option with the value that a user gave.
+type Given = option.Given
+
+// A Fact is an option with the text of its value, as a signature has it.
+type Fact = option.Fact
+
+// types are the types of options whose values have lists, or settings of their own.
+var types = map[reflect.Type]option.Type{
+	reflect.TypeFor[infill.Words]():     wordsType{},
+	reflect.TypeFor[infill.Lists]():     wordLists,
+	reflect.TypeFor[infill.Parts]():     partLists,
+	reflect.TypeFor[infill.Order]():     orderType{},
+	reflect.TypeFor[samplers.Sampler](): samplerType{},
+}
+
+var options = readOptions()
+
+func readOptions() *option.Set {
+	owners := []option.Owner{{Zero: infill.Fit{}}, {Zero: infill.Request{}}}
+	for _, m := range methods {
+		owners = append(owners, option.Owner{Method: m.zero.Name(), Zero: m.zero})
+	}
+	return option.OfTypes(types, owners...)
+}
+
+// These are the options of an infill.ScoreRequest and of an infill.GapsRequest.
+var (
+	ScoreOptions = option.OfTypes(types, option.Owner{Zero: infill.ScoreRequest{}})
+	GapsOptions  = option.OfTypes(types, option.Owner{Zero: infill.GapsRequest{}})
+)
+
+// Options lists the options of requests for fills, in the order of the command's help.
+func Options() []Option { return options.Options() }
+
+// Find returns the option with a name. It accepts the spellings of JSON too: _
+// for -, and "slots" for "slot".
+func Find(name string) (o Option, ok bool) { return options.Find(name) }
+
+// MustFind returns the option with a name. It panics for a name that no option
+// has, which only a bug in the program leads to.
+func MustFind(name string) Option {
+	o, ok := Find(name)
+	if !ok {
+		panic(name + " is no option")
+	}
+	return o
+}
+
+// MustGive returns an option with a value by their texts. It panics for texts
+// that are wrong, which only a bug in the program leads to.
+func MustGive(name, text string) Given {
+	g, err := MustFind(name).Given(text)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %q is not %v", name, text, err))
+	}
+	return g
+}
+
+// Last returns the last value given for an option; ok is false if there is none.
+func Last(given []Given, name string) (g Given, ok bool) { return option.Last(given, name) }
+
+// Facts returns the options that a result of the request depends on, with their
+// texts, in the order of Options.
+func Facts(r infill.Request) []Fact {
+	r = r.Settled()
+	return slices.Concat(options.Said(r.Method), options.Said(r.Fit), options.Said(r))
+}
+
+// optionError makes an error of package option an *infill.OptionError.
+func optionError(err error) error {
+	var known *option.Error
+	if errors.As(err, &known) {
+		return &infill.OptionError{Option: known.Key, Reason: known.Reason}
+	}
+	return err
+}
+
+func wrong(option, format string, args ...any) error {
+	return &infill.OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,426 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"infill/infill"
+	"infill/internal/ask"
+	"infill/internal/rawjson"
+)
+
+// This file has the one writer of tables: which columns there are, in which
+// order, and how a line of them is written.
+
+// Layout holds the columns of an output table.
+type Layout struct {
+	// Own are the columns that a run adds, in the order of Rows.Cells.
+	Own []string `json:"own"`
+	// Copied are the columns of the input, in the order of Rows.Copied. Of one name, Own
+	// comes first.
+	Copied []string `json:"copied,omitempty"`
+	// Before and After are the columns left and right of those of the blanks: Own and
+	// Copied.
+	Before []string `json:"before"`
+	After  []string `json:"after"`
+	// Method is the method of fills where no record has another. "" says that
+	// all of Own are wanted, else those of the methods that the run used.
+	Method string `json:"method,omitempty"`
+	// Wanted are the columns that are written, in this order; nil for all.
+	Wanted []string `json:"wanted,omitempty"`
+}
+
+// check returns an *infill.OptionError if the output lacks a column that is wanted.
+func (l Layout) check() error {
+	all := slices.Concat(l.Before, l.After)
+	ofBlanks := len(l.Before) > 0
+	if ofBlanks {
+		all = slices.Concat(l.Before, []string{"blank_1", "tokens_1", "entropy_1"}, l.After)
+	}
+	for i, name := range l.Wanted {
+		if slices.Contains(l.Wanted[:i], name) {
+			return &infill.OptionError{Option: "columns", Reason: fmt.Sprintf("column %q is named twice", name)}
+		}
+		if !slices.Contains(all, name) && !(ofBlanks && blankColumn.MatchString(name)) {
+			return &infill.OptionError{Option: "columns",
+				Reason: fmt.Sprintf("the output has no column %q: its columns are %s", name, quoted(all))}
+		}
+	}
+	return nil
+}
+
+// pick leaves the wanted keys in lines of JSON, in the order wanted.
+func (l Layout) pick(lines []json.RawMessage) {
+	if l.Wanted == nil {
+		return
+	}
+	for i, line := range lines {
+		all := rawjson.Value(line).Object()
+		var picked rawjson.Object
+		for _, name := range l.Wanted {
+			value := all.Get(name)
+			if value != nil {
+				picked = append(picked, rawjson.Field{Key: name, Value: value})
+			}
+		}
+		lines[i] = picked.Append(nil)
+	}
+}
+
+// Rows holds the lines of output for a record.
+type Rows struct {
+	// Lines are objects for JSON lines and strings for plain text. For a table they are
+	// lists of cells (strings): those of Layout.Own, then what each blank holds, and then
+	// how many tokens that is.
+	Lines []json.RawMessage `json:"rows,omitempty"`
+	// Blanks is the number of blanks. Entropies are the cells of their entropies, which
+	// are the same in all rows, [blanks].
+	Blanks    int      `json:"blanks,omitempty"`
+	Entropies []string `json:"entropies,omitempty"`
+	Method    string   `json:"method,omitempty"` // as Layout.Method
+	// Copied are the cells of the columns of the input, which are the same in all rows,
+	// [Layout.Copied]. Those at its end may be missing.
+	Copied []string `json:"copied,omitempty"`
+	// Unproven reports whether the fills of a search are not proven, and Excluded
+	// what infill.Result.Excluded does of them.
+	Unproven bool `json:"unproven,omitempty"`
+	Excluded bool `json:"excluded,omitempty"`
+	// Missing is the number of rows that were wanted and could not be made.
+	Missing int `json:"missing,omitempty"`
+}
+
+// addCells adds a line of a table.
+func (r *Rows) addCells(cells []string) {
+	line := []byte{'['}
+	for i, cell := range cells {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = append(line, rawjson.Quote(cell)...)
+	}
+	r.Lines = append(r.Lines, append(line, ']'))
+}
+
+// cellsUnder returns the cells of an object under names.
+func cellsUnder(names []string, o rawjson.Object) []string {
+	cells := make([]string, len(names))
+	for i, name := range names {
+		cells[i] = rawjson.Plain(o.Get(name))
+	}
+	return cells
+}
+
+// shape says what the records of a run have in common: the largest number of
+// blanks, and the methods that filled them.
+type shape struct {
+	blanks  int
+	methods []string
+}
+
+func (s *shape) see(r *Rows) {
+	if r.Method != "" && !slices.Contains(s.methods, r.Method) {
+		s.methods = append(s.methods, r.Method)
+	}
+	s.blanks = max(s.blanks, r.Blanks)
+}
+
+// column is a column of a table, and where its cell stands in the rows of a record.
+type column struct {
+	name string
+	from func(r *Rows, line []rawjson.Value) string
+}
+
+// columns returns the columns of a table of records with that shape.
+func (l Layout) columns(s shape) (list []column) {
+	if s.methods == nil {
+		s.methods = []string{l.Method}
+	}
+	cell := func(line []rawjson.Value, i int) string {
+		if i < len(line) {
+			return rawjson.Plain(line[i])
+		}
+		return ""
+	}
+	own := func(i int) func(*Rows, []rawjson.Value) string {
+		return func(_ *Rows, line []rawjson.Value) string { return cell(line, i) }
+	}
+	// ofBlank is the cell of blank i in one of the groups behind those of Own.
+	ofBlank := func(group, i int) func(*Rows, []rawjson.Value) string {
+		return func(r *Rows, line []rawjson.Value) string {
+			if i >= r.Blanks {
+				return ""
+			}
+			return cell(line, len(l.Own)+group*r.Blanks+i)
+		}
+	}
+	shared := func(cells func(*Rows) []string, i int) func(*Rows, []rawjson.Value) string {
+		return func(r *Rows, _ []rawjson.Value) string {
+			if i < len(cells(r)) {
+				return cells(r)[i]
+			}
+			return ""
+		}
+	}
+	add := func(names []string) {
+		for _, name := range names {
+			i := slices.Index(l.Own, name)
+			switch {
+			case i < 0:
+				copied := func(r *Rows) []string { return r.Copied }
+				list = append(list, column{name, shared(copied, slices.Index(l.Copied, name))})
+			case l.Method == "" || ofMethods(name, s.methods):
+				list = append(list, column{name, own(i)})
+			}
+		}
+	}
+	add(l.Before)
+	for i := range s.blanks {
+		list = append(list, column{fmt.Sprintf("blank_%d", i+1), ofBlank(0, i)})
+	}
+	for i := range s.blanks {
+		list = append(list, column{fmt.Sprintf("tokens_%d", i+1), ofBlank(1, i)})
+	}
+	for i := range s.blanks {
+		entropies := func(r *Rows) []string { return r.Entropies }
+		list = append(list, column{fmt.Sprintf("entropy_%d", i+1), shared(entropies, i)})
+	}
+	add(l.After)
+	if l.Wanted == nil {
+		return list
+	}
+	wanted := make([]column, len(l.Wanted))
+	for i, name := range l.Wanted {
+		// Without a cell it is of a method or blank that no record has.
+		wanted[i] = column{name, func(*Rows, []rawjson.Value) string { return "" }}
+		at := slices.IndexFunc(list, func(c column) bool { return c.name == name })
+		if at >= 0 {
+			wanted[i] = list[at]
+		}
+	}
+	return wanted
+}
+
+// ColumnType is the type of a column of a table of fills, for readers whose tables have
+// types.
+type ColumnType struct {
+	Name string `json:"name"`
+	// Type is "text", "integer", "unsigned", "number" or "boolean"; "template" for the
+	// column of the texts and "copied" for another column of the input.
+	Type string `json:"type"`
+}
+
+// types returns the types of the columns of a table of records with that shape, or nil if
+// it is no table of fills.
+func (l Layout) types(s shape) (list []ColumnType) {
+	if l.Before == nil {
+		return nil
+	}
+	l.Wanted = nil
+	for _, c := range l.columns(s) {
+		list = append(list, ColumnType{c.name, l.typeOf(c.name)})
+	}
+	return list
+}
+
+func (l Layout) typeOf(name string) string {
+	kind, _, ofBlank := strings.Cut(name, "_")
+	switch {
+	case ofBlank && blankColumn.MatchString(name):
+		return map[string]string{"blank": "text", "tokens": "integer", "entropy": "number"}[kind]
+	case slices.Contains(l.Copied, name):
+		return "copied"
+	case name == "template" || types[name] == "":
+		return "template"
+	}
+	return types[name]
+}
+
+// ofMethods reports whether a table of fills by these methods has the column.
+func ofMethods(column string, methods []string) bool {
+	fills := func(method string) bool { return slices.Contains(ask.Columns(method), column) }
+	return !slices.Contains(ask.SpecialColumns(), column) || slices.ContainsFunc(methods, fills)
+}
+
+// writer writes rows as lines of the output.
+type writer struct {
+	to      io.Writer
+	form    Form
+	columns []column    // of a table
+	cells   []string    // of the line in work
+	whole   []byte      // the line in work
+	table   *cellWriter // nil for another form
+}
+
+// newWriter returns a writer of records that have together the shape used.
+func newWriter(to io.Writer, form Form, l Layout, used shape) *writer {
+	t := &writer{to: to, form: form}
+	if form.table() {
+		t.columns = l.columns(used)
+		t.cells = make([]string, len(t.columns))
+		t.table = newCellWriter(to, form)
+	}
+	return t
+}
+
+// head writes the line above all others, if the form has one.
+func (t *writer) head() error {
+	if !t.form.table() {
+		return nil
+	}
+	for i, c := range t.columns {
+		t.cells[i] = c.name
+	}
+	return t.table.write(t.cells)
+}
+
+// write writes the lines of a record.
+func (t *writer) write(r *Rows) error {
+	if t.form == formText && len(r.Lines) == 0 {
+		return t.line(nil) // so that output and input have as many lines
+	}
+	for _, line := range r.Lines {
+		var err error
+		switch {
+		case t.form.table():
+			values := rawjson.Value(line).List()
+			for i, c := range t.columns {
+				t.cells[i] = c.from(r, values)
+			}
+			err = t.table.write(t.cells)
+		case t.form == formText:
+			err = t.line([]byte(rawjson.Plain(rawjson.Value(line))))
+		default:
+			err = t.line(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *writer) line(line []byte) error {
+	t.whole = append(append(t.whole[:0], line...), '\n')
+	_, err := t.to.Write(t.whole)
+	return err
+}
+
+// cellWriter writes lines of cells, each in one write.
+type cellWriter struct {
+	to  io.Writer
+	b   bytes.Buffer
+	csv *csv.Writer // to b; nil for TSV
+}
+
+func newCellWriter(to io.Writer, form Form) *cellWriter {
+	c := &cellWriter{to: to}
+	if form == formCSV {
+		c.csv = csv.NewWriter(&c.b)
+	}
+	return c
+}
+
+func (c *cellWriter) write(line []string) error {
+	c.b.Reset()
+	switch {
+	case c.csv != nil && len(line) == 1 && line[0] == "": // an empty line would be no row
+		c.b.WriteString("\"\"\n")
+	case c.csv != nil:
+		c.csv.Write(line) //nolint:errcheck // a write to a bytes.Buffer cannot fail
+		c.csv.Flush()
+	default:
+		c.tsv(line)
+	}
+	_, err := c.to.Write(c.b.Bytes())
+	return err
+}
+
+// tsv puts quotes around a cell only if it needs them, as readers of other programs take
+// them.
+func (c *cellWriter) tsv(line []string) {
+	for i, cell := range line {
+		if i > 0 {
+			c.b.WriteByte('\t')
+		}
+		if strings.ContainsAny(cell, "\"\t\r\n") {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
+		c.b.WriteString(cell)
+	}
+	c.b.WriteByte('\n')
+}
+
+// WriteCSV writes lines of cells as CSV.
+func WriteCSV(w io.Writer, rows ...[]string) error {
+	to := newCellWriter(w, formCSV)
+	for _, row := range rows {
+		err := to.write(row)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sheet holds the rows of a table in a temporary file until all columns are known.
+type Sheet struct {
+	file   *os.File
+	buffer *bufio.Writer
+	copied []string // the names of all copied columns, in the order first seen
+	used   shape
+}
+
+// NewSheet returns a Sheet without rows. Write removes its file.
+func NewSheet() (*Sheet, error) {
+	file, err := os.CreateTemp("", "infill-*.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	return &Sheet{file: file, buffer: bufio.NewWriter(file)}, nil
+}
+
+// Add adds the rows of a record, with columns that are the same in all of them.
+func (s *Sheet) Add(r Rows, copied rawjson.Object) error {
+	for _, field := range copied {
+		if !slices.Contains(s.copied, field.Key) {
+			s.copied = append(s.copied, field.Key)
+		}
+	}
+	r.Copied = cellsUnder(s.copied, copied)
+	s.used.see(&r)
+	return rawjson.WriteLine(s.buffer, r)
+}
+
+// Write writes the rows as CSV below a line of their columns. order puts the columns in
+// order, given the copied ones.
+func (s *Sheet) Write(to io.Writer, order func(copied []string) Layout) (err error) {
+	defer func() { err = errors.Join(err, s.file.Close(), os.Remove(s.file.Name())) }()
+	err = s.buffer.Flush()
+	if err != nil {
+		return err
+	}
+	_, err = s.file.Seek(0, io.SeekStart)
+	if err != nil {
+		return err
+	}
+	l := order(s.copied)
+	l.Copied = s.copied
+	table := newWriter(to, formCSV, l, s.used)
+	err = table.head()
+	for lines := json.NewDecoder(s.file); err == nil && lines.More(); {
+		var r Rows
+		err = lines.Decode(&r)
+		if err == nil {
+			err = table.write(&r)
+		}
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"infill/infill"
+	"infill/internal/ask"
+	"infill/internal/rawjson"
+	"infill/lm"
+)
+
+// gapsRequest is the body of a request for an exercise.
+type gapsRequest struct {
+	infill infill.GapsRequest
+	model  string
+	filler *infill.Filler // of the model
+}
+
+func readGaps(v rawjson.Value) (*gapsRequest, error) {
+	q := &gapsRequest{infill: infill.GapsRequest{Seed: 1}}
+	own := keys{"text": text(&q.infill.Text), "model": text(&q.model)}
+	return q, own.takeWith(ask.GapsOptions, &q.infill, v, "", "text")
+}
+
+// Schema implements huma.SchemaProvider.
+func (gapsRequest) Schema(huma.Registry) *huma.Schema {
+	return bodySchema(ask.GapsOptions.Options(), map[string]*huma.Schema{"model": modelKey(),
+		"text": {Type: huma.TypeString,
+			Description: "A text. Without every, pos and words its gaps stand in brackets."},
+	}, "text")
+}
+
+func (s *Server) registerGaps(api huma.API) {
+	register(api, s.operation(huma.Operation{
+		OperationID: "gaps", Method: http.MethodPost, Path: "/v1/gaps", Tags: []string{"infill"},
+		Summary:     "An exercise: a text with gaps, answers to choose from, and a key",
+		Description: "The answer is what `infill gaps --format json` prints.",
+	}), reflect.TypeFor[gapsRequest](), s.gaps)
+}
+
+func (s *Server) gaps(ctx context.Context, in *bodyInput) (*output[*infill.Exercise], error) {
+	q, e, err := read(ctx, s, in.RawBody,
+		func(_ context.Context, v rawjson.Value, e *effort) (*gapsRequest, error) {
+			q, err := readGaps(v)
+			if err != nil {
+				return nil, err
+			}
+			q.filler, err = s.model(q.model)
+			if err != nil {
+				return nil, err
+			}
+			cost, err := q.filler.GapsCost(q.infill)
+			if err != nil {
+				return nil, err
+			}
+			if cost.Rows > s.Limits.Rows {
+				return nil, unfit("the text may need %d model rows, and this server takes %d: split it", cost.Rows,
+					s.Limits.Rows)
+			}
+			e.add(q.filler, cost.Tokens, cost.Tokens)
+			gaps := float64(cost.Rows / 2) // at most, each with its warning
+			e.answer = 2000 + 4*float64(len(q.infill.Text)) + gaps*float64(300+30*q.infill.Options)
+			e.bytes = cost.Bytes
+			return q, nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	out := &output[*infill.Exercise]{}
+	err = s.work(ctx, e, func(ctx context.Context, c *lm.Caller) (err error) {
+		out.Body, err = q.filler.For(c).Gaps(ctx, q.infill)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

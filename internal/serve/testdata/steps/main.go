@@ -1,0 +1,257 @@
+// Command steps counts the steps of reading texts. TestReadingIsLinear builds it with
+// -cover, so that a step is a run of a block of statements, in this module and in those
+// packages of Go that read texts. It also counts bytes of memory, which copies take.
+//
+// A line of standard input is {"door": ..., "text": ...}: who reads what. The answer is
+// the line {"steps": ..., "bytes": ...}.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/coverage"
+	"strings"
+	"testing/fstest"
+
+	"infill/infill"
+	"infill/internal/batch"
+	"infill/internal/lmtest"
+	"infill/internal/rawjson"
+	"infill/internal/serve"
+	"infill/tokenize"
+)
+
+func main() {
+	err := run(os.Stdin, os.Stdout)
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(in io.Reader, out io.Writer) error {
+	doors, err := doors()
+	if err != nil {
+		return err
+	}
+	for lines := json.NewDecoder(in); ; {
+		var asked struct{ Door, Text string }
+		err := lines.Decode(&asked)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if doors[asked.Door] == nil {
+			return fmt.Errorf("no door %q", asked.Door)
+		}
+		var told struct {
+			Steps uint64 `json:"steps"`
+			Bytes uint64 `json:"bytes"`
+		}
+		told.Steps, told.Bytes, err = count(func() { doors[asked.Door](asked.Text) })
+		if err == nil {
+			err = json.NewEncoder(out).Encode(told)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// count returns how many steps do makes, and how many bytes it allocates.
+func count(do func()) (steps, allocated uint64, err error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = coverage.ClearCounters()
+	if err != nil {
+		return 0, 0, err
+	}
+	do()
+	var counters bytes.Buffer
+	err = coverage.WriteCounters(&counters)
+	if err != nil {
+		return 0, 0, err
+	}
+	runtime.ReadMemStats(&after)
+	steps, err = sum(counters.Bytes())
+	return steps, after.TotalAlloc - before.TotalAlloc, err
+}
+
+// sum adds up counters in the format of Go's package internal/coverage: a header, which
+// says whether numbers are of 32 bits (1) or in LEB128 (2), the header of a segment with the
+// number of functions and the sizes of two tables, which follow; then for each function the
+// number of its counters, its package, its number there, and its counters.
+func sum(data []byte) (total uint64, err error) {
+	const header, segment, flavor = 32, 16, 24
+	if len(data) < header+segment {
+		return 0, io.ErrUnexpectedEOF
+	}
+	functions := binary.LittleEndian.Uint64(data[header:])
+	tables := int(binary.LittleEndian.Uint32(data[header+8:]) + binary.LittleEndian.Uint32(data[header+12:]))
+	rest := data[header+segment+(tables+3)&^3:]
+	next := func() (n uint64) {
+		size := 4
+		if data[flavor] == 1 {
+			n = uint64(binary.LittleEndian.Uint32(rest))
+		} else {
+			n, size = binary.Uvarint(rest)
+		}
+		rest = rest[size:]
+		return n
+	}
+	for range functions {
+		counters := next()
+		next()
+		next()
+		for range counters {
+			total += next()
+		}
+	}
+	return total, nil
+}
+
+// doors returns all that read texts, by name.
+func doors() (map[string]func(text string), error) {
+	doors := map[string]func(text string){
+		"parts":  func(text string) { tokenize.Maskable(text); tokenize.Sentences(text) },
+		"spans":  func(text string) { tokenize.BlankSpans(text, ""); tokenize.WordSpans(text, "@") },
+		"meant":  func(text string) { tokenize.MeantBlank(text) },
+		"object": func(text string) { rawjson.Parse([]byte(text)) }, //nolint:errcheck // what counts is that it is read
+		"whole":  func(text string) { rawjson.Whole([]byte(text)) }, //nolint:errcheck // see above
+		"string": func(text string) { rawjson.Quote(text).Text() },  //nolint:errcheck // see above
+	}
+	for _, family := range []string{"roberta", "modernbert", "xlm-roberta", "albert", "deberta-v2", "gemma"} {
+		file, err := os.ReadFile(filepath.Join("../../tokenize/testdata/families", family+".tokenizer.json"))
+		if err != nil {
+			return nil, err
+		}
+		t, err := tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: file}})
+		if err != nil {
+			return nil, err
+		}
+		readers(doors, family, t)
+	}
+	for _, form := range batch.Forms() {
+		doors[string(form)] = func(text string) { records(form, text) }
+	}
+	words := strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat a i . , ##a")
+	t, err := lmtest.Tokenizer(words)
+	if err != nil {
+		return nil, err
+	}
+	readers(doors, "wordpiece", t)
+	f := infill.New(lmtest.New(len(words), 32), t)
+	doors["gaps"] = func(text string) {
+		for _, r := range []infill.GapsRequest{{Every: 3, Part: "noun"}, {Every: 3}, {Words: pieces(text)}} {
+			r.Text = text
+			f.Gaps(context.Background(), r) //nolint:errcheck // see above
+		}
+	}
+	limits := serve.DefaultLimits()
+	limits.Rows = 1 // the texts are read, and few are filled
+	s, err := serve.New(serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: limits})
+	if err != nil {
+		return nil, err
+	}
+	post := func(path, body string) {
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		s.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	for name, c := range bodies {
+		doors[name] = func(text string) {
+			body := strings.ReplaceAll(c.body, "TEXT", string(rawjson.Quote(text)))
+			post(c.path, strings.ReplaceAll(body, "LIST", list(text)))
+		}
+	}
+	doors["body"] = func(text string) { post("/v1/fill", text) }
+	doors["keys"] = func(text string) {
+		var body strings.Builder
+		for i, word := range pieces(text) {
+			fmt.Fprintf(&body, "%s:%d,", rawjson.Quote(fmt.Sprint(i, word)), i)
+		}
+		post("/v1/fill", `{`+body.String()+`"template": "the [MASK]"}`)
+		post("/v1/fill", `{`+string(rawjson.Quote(text))+`: {`+body.String()+`"a": 1}}`)
+	}
+	return doors, nil
+}
+
+// bodies are requests with a text, or a list of its pieces.
+var bodies = map[string]struct{ path, body string }{
+	"template":        {"/v1/fill", `{"template": TEXT}`},
+	"template, blank": {"/v1/fill", `{"template": TEXT, "blank": "@"}`},
+	"templates":       {"/v1/fill", `[{"template": TEXT}, {"template": TEXT}]`},
+	"context":         {"/v1/fill", `{"template": "the [MASK]", "context": TEXT}`},
+	"slot":            {"/v1/fill", `{"template": "the [MASK] [MASK]", "slot": TEXT}`},
+	"slot, list":      {"/v1/fill", `{"template": "the [MASK] [MASK]", "slot": LIST}`},
+	"slot, lists":     {"/v1/fill", `{"template": "the [MASK] [MASK]", "slot": {"1": LIST, "2": TEXT}}`},
+	"ban":             {"/v1/fill", `{"template": "the [MASK]", "ban": TEXT}`},
+	"ban, list":       {"/v1/fill", `{"template": "the [MASK]", "ban": LIST}`},
+	"pos":             {"/v1/fill", `{"template": "the [MASK]", "pos": TEXT}`},
+	"order":           {"/v1/fill", `{"template": "the [MASK]", "order": TEXT}`},
+	"sampler":         {"/v1/fill", `{"template": "the [MASK]", "sampler": TEXT}`},
+	"initial":         {"/v1/fill", `{"template": "the [MASK]", "sampler": "gibbs", "initial": TEXT}`},
+	"score":           {"/v1/score", `{"texts": TEXT}`},
+	"scores":          {"/v1/score", `{"texts": [TEXT, TEXT], "method": "within_word_l2r"}`},
+	"score, context":  {"/v1/score", `{"texts": ["the cat", "a cat"], "context": TEXT}`},
+	"gaps, brackets":  {"/v1/gaps", `{"text": TEXT}`},
+	"gaps, words":     {"/v1/gaps", `{"text": TEXT, "words": LIST}`},
+	"inputs":          {"/", `{"inputs": TEXT}`},
+	"inputs, own":     {"/", `{"inputs": TEXT, "parameters": {"own_mask": true, "truncation": true}}`},
+	"targets":         {"/", `{"inputs": "the [MASK]", "parameters": {"targets": LIST}}`},
+}
+
+// pieces cuts a text into pieces of few characters.
+func pieces(text string) (list []string) {
+	const size = 5
+	runes := []rune(text)
+	for len(runes) > size {
+		list = append(list, string(runes[:size]))
+		runes = runes[size:]
+	}
+	return append(list, string(runes))
+}
+
+// list returns the pieces of a text as a list in JSON.
+func list(text string) string {
+	value, err := rawjson.Encode(pieces(text))
+	if err != nil {
+		return "[]"
+	}
+	return string(value)
+}
+
+// readers adds what a tokenizer reads.
+func readers(doors map[string]func(text string), name string, t *tokenize.Tokenizer) {
+	doors[name+", template"] = func(text string) { t.Shortest(text, "") } //nolint:errcheck // see above
+	doors[name+", plain"] = func(text string) { t.Plain(text) }           //nolint:errcheck // see above
+	doors[name+", own mask"] = func(text string) { t.OnlyMask(text) }     //nolint:errcheck // see above
+	doors[name+", encode"] = func(text string) { t.Encode(text) }         //nolint:errcheck // see above
+	doors[name+", filled"] = func(text string) {
+		tpl, err := t.Shortest(text, "")
+		if err == nil {
+			tpl.Fill([]int{t.UnknownID()})
+			tpl.Joined()
+		}
+	}
+}
+
+// records reads a file in a form, whose table has a column "text".
+func records(form batch.Form, text string) {
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("steps-%d.%s", os.Getpid(), form))
+	defer os.Remove(file)
+	if os.WriteFile(file, []byte("text\n"+text), 0o600) == nil {
+		batch.Records(batch.File{Path: file, Form: form}, "text") //nolint:errcheck // what counts is that it is read
+	}
+}
