@@ -13,6 +13,8 @@ import (
 	"infill/internal/check"
 )
 
+func init() { check.SameDraws() }
+
 // TestWhatYouAllow: bans, patterns, parts of speech and distinct change no
 // probability, no list of a blank by itself and no entropy of what they leave, also
 // where lists and blanks have several lengths.

@@ -3,6 +3,7 @@ package metrics
 import (
 	"encoding/json"
 	"fmt"
+	"infill/internal/check"
 	"math"
 	"os"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
+
+func init() { check.SameDraws() }
 
 // reference is testdata/reference.json, made by testdata/generate_reference.py from NLTK.
 type reference struct {
@@ -81,7 +84,7 @@ func same(got, want float64) bool {
 	return math.Abs(got-want) <= 1e-9*max(math.Abs(got), math.Abs(want))
 }
 
-func check(t *testing.T, what string, got, want float64) {
+func isNear(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if !same(got, want) {
 		t.Errorf("%s: got %v, want %v", what, got, want)
@@ -122,7 +125,7 @@ func TestCorpusBLEUEqualsNLTK(t *testing.T) {
 			for smoothing, scores := range c.BLEU {
 				for k, want := range scores {
 					b := eachBLEU(c.Hypotheses, c.References, options(t, smoothing, k+1))
-					check(t, smoothing, b.value(), want)
+					isNear(t, smoothing, b.value(), want)
 				}
 			}
 		})
@@ -135,17 +138,17 @@ func TestSelfBLEUEqualsNLTK(t *testing.T) {
 			for smoothing, scores := range c.BLEU {
 				for k, want := range scores {
 					m := newSelfBLEU(c.Sentences, options(t, smoothing, k+1))
-					check(t, smoothing, m.value(), want)
+					isNear(t, smoothing, m.value(), want)
 				}
 			}
 			m := newSelfBLEU(c.Sentences, bleuOptions{order: 4})
 			for k, weights := range c.Weights {
-				check(t, "weighted", m.evaluate(weights), float64(c.WeightedBLEU[k]))
+				isNear(t, "weighted", m.evaluate(weights), float64(c.WeightedBLEU[k]))
 			}
 			p := newPool(newIndex(c.Sentences, 4))
 			for k := range 4 {
-				check(t, "self-unique", p.selfUnique(k+1).value(), float64(c.SelfUnique[k]))
-				check(t, "distinct", p.distinct(k+1, nil).value(), float64(c.Distinct[k]))
+				isNear(t, "self-unique", p.selfUnique(k+1).value(), float64(c.SelfUnique[k]))
+				isNear(t, "distinct", p.distinct(k+1, nil).value(), float64(c.Distinct[k]))
 			}
 		})
 	}
@@ -166,9 +169,9 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 					t.Fatal(err)
 				}
 				what := c.Tokenisation + " " + smoothing
-				check(t, what, float64(r.Value("self_bleu")), c.SelfBLEU[smoothing][k])
+				isNear(t, what, float64(r.Value("self_bleu")), c.SelfBLEU[smoothing][k])
 				for name, scores := range c.CorpusBLEU {
-					check(t, what+" "+name, float64(r.Value("corpus_bleu/"+name)), scores[smoothing][k])
+					isNear(t, what+" "+name, float64(r.Value("corpus_bleu/"+name)), scores[smoothing][k])
 				}
 				want := 2 + len(c.CorpusBLEU) + 4*len(c.UniqueNGrams) + len(c.DistinctNGrams)
 				if len(r.Scores) != want {
@@ -177,13 +180,13 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 				for name, values := range c.UniqueNGrams {
 					for n, want := range values {
 						got := r.Value(fmt.Sprintf("unique_ngrams/%s/%d", name, n+1))
-						check(t, what+" unique "+name, float64(got), float64(want))
+						isNear(t, what+" unique "+name, float64(got), float64(want))
 					}
 				}
 				for n, want := range c.DistinctNGrams {
-					check(t, what+" distinct", float64(r.Value(fmt.Sprint("distinct_ngrams/", n+1))), float64(want))
+					isNear(t, what+" distinct", float64(r.Value(fmt.Sprint("distinct_ngrams/", n+1))), float64(want))
 				}
-				check(t, what+" repeated", float64(r.Value("repeated_sentences")), c.Repeated)
+				isNear(t, what+" repeated", float64(r.Value("repeated_sentences")), c.Repeated)
 			}
 		}
 		first, err := Evaluate(t.Context(), hypotheses, references,
@@ -191,16 +194,16 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, "first five", float64(first.Value("corpus_bleu/all")), c.FirstFive.BLEU)
+		isNear(t, "first five", float64(first.Value("corpus_bleu/all")), c.FirstFive.BLEU)
 		for n, want := range c.FirstFive.Unique {
-			check(t, "first five unique", float64(first.Value(fmt.Sprint("unique_ngrams/all/", n+1))), float64(want))
+			isNear(t, "first five unique", float64(first.Value(fmt.Sprint("unique_ngrams/all/", n+1))), float64(want))
 		}
 		without, err := Evaluate(t.Context(), hypotheses, references,
 			Options{Tokenisation: Tokenisation(c.Tokenisation), Sources: hypotheses.Sentences[:1], NoIntervals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, c.Tokenisation+" without source", float64(without.Value("corpus_bleu/harbour")), c.WithoutSource)
+		isNear(t, c.Tokenisation+" without source", float64(without.Value("corpus_bleu/harbour")), c.WithoutSource)
 	}
 }
 

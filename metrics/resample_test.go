@@ -47,8 +47,8 @@ func TestJackknifeOfMean(t *testing.T) {
 			t.Errorf("%d values: standard error %v, want %v", n, got, want)
 		}
 		if n == 6 {
-			check(t, "low", float64(in.Low), average-2.570581835636314*want)
-			check(t, "high", float64(in.High), average+2.570581835636314*want)
+			isNear(t, "low", float64(in.Low), average-2.570581835636314*want)
+			isNear(t, "high", float64(in.High), average+2.570581835636314*want)
 		}
 	}
 }

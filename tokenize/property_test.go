@@ -2,7 +2,6 @@ package tokenize_test
 
 import (
 	"errors"
-	"flag"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -19,12 +18,7 @@ import (
 	"infill/tokenize"
 )
 
-// The properties are checked of the same cases in every run; -rapid.seed=0 draws others.
-func init() {
-	if err := flag.Set("rapid.seed", "1"); err != nil {
-		panic(err)
-	}
-}
+func init() { check.SameDraws() }
 
 // sentences are of the kinds that users type; about 80 bytes each.
 func sentences() []string {

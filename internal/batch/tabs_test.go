@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"infill/internal/check"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 )
+
+func init() { check.SameDraws() }
 
 // readTabs reads a text as TSV: its records, the lines of each, and the note.
 func readTabs(t rapid.TB, text string) (records [][]string, note string) {

@@ -6,8 +6,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"infill/internal/check"
 	"infill/internal/lines"
 )
+
+func init() { check.SameDraws() }
 
 // TestCharacters: ranges of bytes and of characters turn into each other, in any order.
 func TestCharacters(t *testing.T) {

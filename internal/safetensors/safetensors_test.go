@@ -20,6 +20,8 @@ import (
 	"infill/internal/safetensors"
 )
 
+func init() { check.SameDraws() }
+
 // raw builds a file from a header as it is given and a number of data bytes.
 func raw(header string, data int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))

@@ -156,6 +156,28 @@ func TestReadingEnds(t *testing.T) {
 	}
 }
 
+// TestBodyIsOwn: what goes on reading when its client has left reads its own request,
+// even if the bytes of the body hold another one by then.
+func TestBodyIsOwn(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			s := bare(DefaultLimits())
+			ctx, leave := context.WithCancel(t.Context())
+			leave()
+			body := []byte(`"mine"`)
+			seen := make(chan string, 1)
+			_, _, err := read(ctx, s, body, func(_ context.Context, v rawjson.Value, _ *effort) (int, error) {
+				seen <- string(v)
+				return 0, nil
+			})
+			copy(body, `"next"`)
+			if got := <-seen; got != `"mine"` {
+				t.Errorf("it reads %s (%v)", got, err)
+			}
+		})
+	}
+}
+
 // TestReadingIsTime: the time in which a request is read is a part of its time.
 func TestReadingIsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,8 @@ import (
 	"infill/tokenize"
 )
 
+func init() { check.SameDraws() }
+
 // scriptTexts are words of several scripts, some of which need no space around them.
 var scriptTexts = strings.Fields(`the he wrote mother-in-law it's naïve cafés . , ( 3:30 $5 p.m. bob@x.org και мир שלום سلام हिन्दी
 	ひらがな ひら がな カタカナ カナ ภาษาไทย ไทย 日本語 日本 東京 私は あ が な 中文。 한국어 தமிழ் က န် 👍 a/b`)

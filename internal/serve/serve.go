@@ -7,6 +7,7 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -558,8 +559,8 @@ const longTexts = 32 << 10
 // read reads the body of a request by do, which also tells its effort, before the
 // gate, which bounds memory, sees it. Long bodies take turns, so that they occupy
 // neither much memory nor all processors. Short ones do not wait. If the time ends,
-// the client leaves, or the server ends, then read returns at once. So do changes
-// nothing but what it returns, and looks at its context before each text.
+// the client leaves, or the server ends, then read returns at once, while do may go on.
+// So do changes nothing but what it returns, and looks at its context before each text.
 func read[T any](ctx context.Context, s *Server, body []byte,
 	do func(ctx context.Context, v rawjson.Value, e *effort) (T, error)) (found T, e effort, err error) {
 	e.body = body
@@ -572,6 +573,9 @@ func read[T any](ctx context.Context, s *Server, body []byte,
 			return found, e, s.problem(waiting, err)
 		}
 	}
+	// Where reading goes on after the answer, package huma gives the body's bytes to the
+	// next request.
+	text, start := bytes.Clone(body), e
 	began := time.Now()
 	ctx, cancel := s.timed(ctx, e)
 	defer cancel()
@@ -587,8 +591,8 @@ func read[T any](ctx context.Context, s *Server, body []byte,
 			s.working.Add(-1)
 			leave()
 		}()
-		r.e = e
-		v, err := parse(body)
+		r.e = start
+		v, err := parse(text)
 		if err == nil {
 			r.found, err = do(ctx, v, &r.e)
 		}

@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	readings = flag.Int("readings", 1, "how many random texts TestReadingIsLinear gives each door")
-	stepsOf  = flag.String("steps-of", "", "further packages whose steps TestReadingIsLinear counts")
+	readings     = flag.Int("readings", 1, "how many random texts TestReadingIsLinear gives each door")
+	readingsSeed = flag.Uint64("readings-seed", 1, "the seed of these texts")
+	stepsOf      = flag.String("steps-of", "", "further packages whose steps TestReadingIsLinear counts")
 )
 
 // counted are the packages whose steps count: those that read texts, and those of others
@@ -83,16 +84,17 @@ func TestReadingIsLinear(t *testing.T) {
 	for _, r := range known {
 		counter.grows(t, r)
 	}
+	random := rand.New(rand.NewPCG(*readingsSeed, 0))
 	pick := func(most int) (text string) {
 		for range most {
-			text += parts[rand.IntN(len(parts))]
+			text += parts[random.IntN(len(parts))]
 		}
 		return text
 	}
 	for door := range strings.SplitSeq(strings.Join(strings.Fields(doors), " "), "; ") {
 		for range *readings {
-			r := reading{door, pick(rand.IntN(3)), pick(1 + rand.IntN(3)), pick(rand.IntN(3))}
-			if rand.IntN(3) == 0 {
+			r := reading{door, pick(random.IntN(3)), pick(1 + random.IntN(3)), pick(random.IntN(3))}
+			if random.IntN(3) == 0 {
 				r.before = "[MASK] a. " + r.before
 			}
 			counter.grows(t, r)

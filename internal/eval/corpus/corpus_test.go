@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"infill/internal/check"
 	"io"
 	"math"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
+
+func init() { check.SameDraws() }
 
 func read(t *testing.T, path, text string) *Corpus {
 	t.Helper()
