@@ -136,9 +136,8 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	e := &Exercise{Format: exerciseFormat, Text: text, Gaps: []Gap{}, Model: f.Model(), Warnings: r.unused(text, keys)}
 	seen := 0
 	counted := 0
-	due := false     // whether the next word that can is a gap
-	refused := false // whether Clear or Bits left one out
-	var passed []string
+	due := false                 // whether the next word that can is a gap
+	var refused, passed []string // keys that Clear or Bits leave out, and those with too few answers
 	spans := lines.Characters(text, keys)
 	for i, key := range keys {
 		fault := func(err error) error {
@@ -177,7 +176,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 			return nil, fault(err)
 		}
 		if r.Clear && len(gap.Rivals) > 0 || !r.Bits.holds(gap.Bits) {
-			refused = true
+			refused = append(refused, gap.Key)
 			continue
 		}
 		if r.chooses() && len(gap.Options) < r.Options {
@@ -196,10 +195,13 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 	case passed != nil:
 		return nil, constrained("no gap is left: no word has %d wrong answers; ask for fewer, or for none if the text "+
 			"is not English", r.Options-1)
-	case refused:
+	case refused != nil:
 		return nil, constrained("no gap is left: clear or bits leaves out each word that may be one")
 	default:
 		return nil, constrained("no gap is left: the text has no word that may be one; with names, a name may")
+	}
+	if refused != nil && r.Every == 0 { // else the next word takes its place
+		e.Warnings = append(e.Warnings, "no gaps, by clear or bits: "+strings.Join(refused, ", "))
 	}
 	if passed != nil {
 		e.Warnings = append(e.Warnings, "no gaps, as they have too few wrong answers: "+strings.Join(passed, ", "))

@@ -97,9 +97,13 @@ func (f *Filler) typography(fills []Fill, texts ...string) string {
 		key := typewriter.Replace(strings.Join(fill.Values, ", "))
 		likelier, twice := typed[key]
 		if twice && fill.Probability != nil {
-			return lines.Short(fmt.Sprintf("%s; %q has %.3g times the probability of %q", warning,
-				strings.Join(likelier.Values, ", "), math.Exp(likelier.LogLikelihood-fill.LogLikelihood),
-				strings.Join(fill.Values, ", ")))
+			times := "more than 1,000"
+			ratio := math.Exp(likelier.LogLikelihood - fill.LogLikelihood)
+			if ratio < 1000 {
+				times = fmt.Sprintf("%.3g", ratio)
+			}
+			return lines.Short(fmt.Sprintf("%s; %q has %s times the probability of %q", warning,
+				strings.Join(likelier.Values, ", "), times, strings.Join(fill.Values, ", ")))
 		}
 		typed[key] = fill
 	}

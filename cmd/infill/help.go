@@ -147,6 +147,9 @@ func refuseUnknownShell(root *cobra.Command) {
 		for _, shell := range completion.Commands() {
 			shells = append(shells, shell.Name())
 		}
+		completion.Long = "Print the script with which a shell completes what you type: " +
+			strings.Join(shells, ", ") + ".\n" +
+			"How to load it stands in the help of each, such as infill completion bash --help."
 		completion.Args = cobra.ArbitraryArgs
 		completion.RunE = func(cmd *cobra.Command, names []string) error {
 			if len(names) == 0 {

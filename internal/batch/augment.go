@@ -41,7 +41,7 @@ type Augment struct {
 	Protect []string `option:"protect" word:"TEXT,..." help:"words and other texts that are never masked; ~ begins a pattern, as in ~[A-Z]+-[0-9]+"`
 	// Context chooses what the model reads before the masked text: nothing
 	// ("none") or the text itself ("original").
-	Context      string `option:"context" default:"none" enum:"none,original" help:"what the model reads before the text; original keeps the meaning, and masked words out of the blanks"`
+	Context      string `option:"context" default:"none" enum:"none,original" help:"what the model reads before the text; original is the text itself, whose masked words do not come back"`
 	NotOriginal  bool   `option:"not-original" help:"no blank takes a word that was masked"`
 	Distinct     bool   `option:"distinct" help:"all variants of a text differ from it and from each other"`
 	WithOriginal bool   `option:"with-original" help:"the text itself as variant 0"`

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -24,7 +25,7 @@ var errFault = errors.New("the model is out of memory")
 // newFake makes a filler of the fake model. Call failAt of the model fails,
 // and only that one, so that an error that is dropped leaves a result. calls
 // counts them.
-func newFake(t testing.TB, failAt int) (f *infill.Filler, calls *int) {
+func newFake(t testing.TB, failAt int) (f *infill.Filler, calls *atomic.Int64) {
 	t.Helper()
 	words := strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] the cat dog sat ran on under mat rug old")
 	tokenizer, err := lmtest.Tokenizer(words)
@@ -32,10 +33,9 @@ func newFake(t testing.TB, failAt int) (f *infill.Filler, calls *int) {
 		t.Fatal(err)
 	}
 	model := lmtest.New(len(words), 32)
-	calls = new(int)
+	calls = new(atomic.Int64)
 	model.Before = func(ctx context.Context) error {
-		*calls++
-		if *calls == failAt {
+		if calls.Add(1) == int64(failAt) {
 			return errFault
 		}
 		return ctx.Err()
@@ -71,14 +71,14 @@ func TestModelFaults(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		in := File{Path: put(t, dir, name+".jsonl", c.input)}
-		job := func(out string, failAt int) (Job, *int) {
+		job := func(out string, failAt int) (Job, *atomic.Int64) {
 			f, calls := newFake(t, failAt)
 			return Job{Input: in, Output: File{Path: filepath.Join(dir, out)}, Work: c.work(f), Resume: true}, calls
 		}
 		whole, calls := job("whole.jsonl", 0)
 		must(t, whole)
 		want := get(t, whole.Output.Path)
-		all := *calls
+		all := int(calls.Load())
 		for n := 1; n <= all; n++ {
 			broken, _ := job("out.jsonl", n)
 			_, err := Run(t.Context(), broken)

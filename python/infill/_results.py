@@ -136,6 +136,9 @@ class Exercise(Table):
         """With the keys in their places."""
         self.warnings: list[str] = raw["warnings"]
 
+    def __repr__(self) -> str:
+        return f"Exercise({self.rows()!r})"
+
     def rows(self) -> list[dict[str, Any]]:
         """Return a dictionary for each gap: its key, place, probability and bits, its options, further right answers and rivals."""
         rows = []

@@ -180,7 +180,7 @@ func (c *command) openCorpora() (list []*corpus.Corpus, err error) {
 	for i, of := range append(slices.Clone(c.corpora.List), c.references.List...) {
 		read, err := corpus.Read(of.Name, of.File, nil, "")
 		if err != nil {
-			return nil, &cli.Failure{Err: err, Hint: "infill eval --help says where the corpora are"}
+			return nil, &cli.UsageError{Err: err, Hint: "infill eval --help says where the corpora are"}
 		}
 		for _, line := range read.LeftOut() {
 			c.model.Warn(c.streams, "corpus %s: %s", read.Name, line)
