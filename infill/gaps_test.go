@@ -326,7 +326,7 @@ func TestGapKeys(t *testing.T) {
 }
 
 // TestGapRivals: a rival has more than half of the key's probability. Three are
-// named, and Clear leaves their gap out.
+// named, and Clear leaves their gap out, and says so.
 func TestGapRivals(t *testing.T) {
 	m := newGapModel()
 	m.in = map[string]map[string]float32{
@@ -350,6 +350,9 @@ func TestGapRivals(t *testing.T) {
 	e = m.gaps(t, GapsRequest{Text: text, Clear: true})
 	if len(e.Gaps) != 1 || e.Gaps[0].Span[0] != strings.LastIndex(e.Text, "gate") {
 		t.Errorf("clear ones: %+v", e.Gaps)
+	}
+	if !slices.Contains(e.Warnings, "no gaps, by clear or bits: gate, gate, gate") {
+		t.Errorf("the gaps left out are not told: %q", e.Warnings)
 	}
 }
 
