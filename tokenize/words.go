@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -13,11 +14,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words finds the words of a text. A match of the group kept is a word with
+// wordSyntax matches the words of a text. A match of the group kept is a word with
 // [Part.Kept], and one with a group before ends where that begins. Unicode's word
 // boundaries (UAX 29) have no hyphens in words, and break Thai at each letter;
 // TestUnicodeWords holds all else to them.
-var words = regexp.MustCompile(`(?P<kept>` +
+const wordSyntax = `(?P<kept>` +
 	`(?:[A-Za-z][A-Za-z0-9+.-]{0,20}://|www\.|(?:mailto|tel|doi|urn|data):)` + address +
 	`|` + entity +
 	`|</?[A-Za-z][A-Za-z0-9:-]*(?:` + space + `[^<>]*)?/?>|<![^<>]*>` +
@@ -31,14 +32,18 @@ var words = regexp.MustCompile(`(?P<kept>` +
 	`|(?:` + abbreviations + `|[^\P{Lu}I]\p{M}*)\.(?:[-'’]` + tied + `)?` +
 	`|I\.(?P<before2>` + space + `\p{Lu}\.)|[Vv]\.(?P<before4>` + space + `\p{Lu})|[Nn]°` +
 	`|(?:` + numbered + `)\.(?P<before3>` + space + `?\p{N})` +
-	`)|[\p{Han}\p{Hiragana}]\p{M}*|` + tied)
+	`)|[\p{Han}\p{Hiragana}]\p{M}*|` + tied
+
+// words compiles wordSyntax when a text is first cut into words: it takes longer than
+// all else that a program begins with.
+var words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(wordSyntax) })
 
 // WordSyntax returns the expression of words as JavaScript reads it.
 func WordSyntax() string {
 	return strings.NewReplacer("(?P<before1>", "(?=", "(?P<before2>", "(?=", "(?P<before3>", "(?=",
 		"(?P<before4>", "(?=", "(?P<", "(?<",
 		`\p{Han}`, `\p{Script=Han}`, `\p{Hiragana}`, `\p{Script=Hiragana}`, `\p{Hebrew}`, `\p{Script=Hebrew}`).
-		Replace(words.String())
+		Replace(wordSyntax)
 }
 
 const (
@@ -109,7 +114,7 @@ func Parts(text string) (list []Part) {
 			from += latin
 			continue
 		}
-		at := words.FindStringSubmatchIndex(rest)
+		at := words().FindStringSubmatchIndex(rest)
 		if at == nil {
 			between(len(text))
 			return list
