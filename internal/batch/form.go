@@ -64,8 +64,12 @@ func FormOf(name string) (Form, error) {
 // resolve sets the form and compression of a file from its name. what is
 // "input" or "output", for error messages.
 func (f File) resolve(what string) (File, error) {
+	called := f.String()
 	if f.Path != "" && what == "output" {
 		f.Path = followed(f.Path)
+	}
+	if f.Path != filepath.Clean(called) && f.Name == "" {
+		called += ", which is " + f.Path
 	}
 	name := strings.ToLower(filepath.Base(f.Path))
 	f.packed = lines.Packed(name)
@@ -78,7 +82,7 @@ func (f File) resolve(what string) (File, error) {
 	}
 	wrong := &infill.OptionError{Option: map[string]string{"input": "from", "output": "to"}[what],
 		Reason: fmt.Sprintf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, "+
-			"or .txt (also with .gz or .zst), or name the form", f, what)}
+			"or .txt (also with .gz or .zst), or name the form", called, what)}
 	if filepath.Ext(name) == ".parquet" {
 		wrong.Reason = f.Path + ": Parquet is not read or written here: in Python, Infill().run fills it; or take " +
 			"JSON lines, which pandas makes: " + parquet(f.Path, what)
