@@ -2,8 +2,9 @@ package infill
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
+	"infill/internal/logmath"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -30,16 +31,8 @@ func (p *visited) series(value func(fill int32) float64) [][]float64 {
 // convergence returns split R-hat, which is near 1 if the chains agree, and the
 // effective number of draws. A value is nil if it is not defined.
 func convergence(draws [][]float64) (splitRHat, effective *float64) {
-	r := samplers.SplitRHat(draws)
-	if !math.IsNaN(r) {
-		r = min(r, CappedRHat)
-		splitRHat = &r
-	}
-	n := samplers.EffectiveSampleSize(draws)
-	if !math.IsNaN(n) {
-		effective = &n
-	}
-	return splitRHat, effective
+	splitRHat = logmath.Known(min(samplers.SplitRHat(draws), CappedRHat))
+	return splitRHat, logmath.Known(samplers.EffectiveSampleSize(draws))
 }
 
 // diagnose computes split R-hat and the effective draws of U. It removes the
@@ -48,19 +41,9 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 func (p *visited) diagnose(a *answer, order []int) {
 	a.chains.SplitRHat, a.chains.EffectiveDraws = convergence(
 		p.series(func(fill int32) float64 { return p.energy[fill] }))
-	met := make([]int, len(p.energy)) // the number of chains that met each fill
-	last := make([]int, len(p.energy))
-	for chain := range p.chains {
-		for i := chain; i < len(p.draws); i += p.chains {
-			fill := p.draws[i]
-			if last[fill] != chain+1 {
-				last[fill] = chain + 1
-				met[fill]++
-			}
-		}
-	}
-	for i, at := range order {
-		if p.chains > fewChains && met[at] <= fewChains {
+	for i, shares := range p.byChain(order) {
+		met := slices.DeleteFunc(shares, func(share float64) bool { return share == 0 }) // by these chains
+		if p.chains > fewChains && len(met) <= fewChains {
 			a.fills[i].share.error = nil
 		}
 	}
