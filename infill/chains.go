@@ -383,7 +383,7 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 	rows := c.target.Counts()
 	kind := o.Sampler.Describe()
 	name := kind.Name
-	a = &answer{method: name, seeded: true, draws: len(p.draws), distinct: len(p.energy), rows: rows.Rows,
+	a = &answer{method: name, draws: len(p.draws), distinct: len(p.energy), rows: rows.Rows,
 		chains: &ChainStats{Sampler: name, Energy: o.Energy, Chains: c.chains(), Steps: o.steps(),
 			StepSize: finite(c.stepSize), WarmUp: WarmUpStats{Steps: o.warmUp()},
 			EnergyEvaluations: rows.EnergyEvaluations, GradientEvaluations: rows.GradientEvaluations}}

@@ -228,8 +228,6 @@ const resultFormat = 5
 // answer holds the fills that a method found, and how the method found them.
 type answer struct {
 	method   string
-	law      bool // fills have probabilities by the chain rule
-	seeded   bool // the method used random numbers
 	fills    []found
 	proven   bool
 	left     float64 // upper bound of log P of every unlisted fill, for a search
@@ -270,16 +268,19 @@ func (w *work) result(a *answer) *Result {
 	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method,
 		Fills: []Fill{},
 		Alone: w.valuesAlone(), Entropy: w.entropies(), Warnings: []string{}, Draws: a.series,
-		Stats: Stats{Slots: p.Slots(), Lengths: several(p.lengths), Draws: a.draws, DrawsWanted: a.wanted,
+		Stats: Stats{Slots: p.Slots(), Draws: a.draws, DrawsWanted: a.wanted,
 			DistinctFills: a.distinct,
 			ModelRows:     int64(w.asker.rows) + a.rows, Seconds: time.Since(w.began).Seconds(), Seen: p.seen,
 			Chains: a.chains}}
 	r.Stats.Device = r.Model.Device
+	if p.lengths > 1 {
+		r.Stats.Lengths = p.lengths
+	}
 	for _, b := range p.typed.Blanks {
 		r.Blanks = append(r.Blanks, [2]int{b.Start, b.End})
 	}
 	r.Blanks = lines.Characters(r.Template, r.Blanks)
-	if a.seeded {
+	if p.Request.Method.random() {
 		seed := uint64(p.Request.Seed)
 		r.Seed = &seed
 	}
@@ -311,7 +312,7 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 		Spans:    lines.Characters(written.Text, written.Spans),
 		TokenIDs: slices.Clone(f.tokens), Tokens: l.pieces(), LogLikelihood: f.logLikelihood, Count: f.count,
 		FinalCount: f.finals}
-	if a.law {
+	if a.chains == nil { // the method follows the chain rule
 		probability := math.Exp(min(0, f.logLikelihood))
 		fill.Probability = &probability
 	}
@@ -328,14 +329,6 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 		fill.EffectiveDraws = s.effective
 	}
 	return fill
-}
-
-// several returns n, or 0 for one.
-func several(n int) int {
-	if n == 1 {
-		return 0
-	}
-	return n
 }
 
 // Value is a token that a blank may hold, with the model's probability of the

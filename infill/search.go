@@ -74,14 +74,9 @@ func (s Search) likely(p *Plan) (rows int, bytes float64) {
 		n = means[p.Slots()]
 	}
 	n += p.roots() - 1
-	combined := 0.0
-	for _, l := range p.layouts {
-		one := l.combinations()
-		if one == 0 {
-			combined = math.Inf(1)
-			break
-		}
-		combined += one
+	combined := p.combinations()
+	if combined == 0 {
+		combined = math.Inf(1)
 	}
 	most, _ := s.cost(p)
 	s.Budget = Budget{Rows: int(min(float64(most), float64(n), combined+float64(p.roots())))}
@@ -96,7 +91,11 @@ func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := w.combinations()
+	all := 0 // the number of fills of the lists, if each is scored
+	listed := w.plan.combinations()
+	if listed <= mostCombined {
+		all = int(listed)
+	}
 	top := int(w.plan.Request.Top)
 	wanted := max(top, all)
 	room := func() int { return s.Budget.room(w.asker.rows, w.began) }
@@ -135,27 +134,23 @@ func (s Search) none(w *work, search *samplers.Search) error {
 		"larger budget", w.asker.rows)
 }
 
-// combinations returns the number of fills of the lists, or 0 if a blank has no
-// list or if it is above mostCombined.
-func (w *work) combinations() int {
+// combinations returns the number of fills of the lists, or 0 if a blank has no list.
+func (p *Plan) combinations() float64 {
 	n := 0.0
-	for _, l := range w.plan.layouts {
+	for _, l := range p.layouts {
 		c := l.combinations()
 		if c == 0 {
 			return 0
 		}
 		n += c
 	}
-	if n > mostCombined {
-		return 0
-	}
-	return int(n)
+	return n
 }
 
 // found returns the answer that a search has so far: the likeliest fills with
 // different texts. all is the number of fills of the lists.
 func (w *work) found(s *samplers.Search, all int) *answer {
-	a := &answer{method: MethodSearch, law: true, proven: s.Proven(), distinct: s.Len(), place: "before the proof"}
+	a := &answer{method: MethodSearch, proven: s.Proven(), distinct: s.Len(), place: "before the proof"}
 	seen := map[string]bool{}
 	states := s.Found()
 	listed := len(states)
