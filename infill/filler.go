@@ -71,7 +71,8 @@ type Filler struct {
 // source is the model of a filler, once it is loaded.
 type source struct {
 	load   func(ctx context.Context) (LanguageModel, error)
-	mutex  sync.Mutex // guards loaded, model and closed
+	ready  func(Model) // called when the model is loaded; may be nil
+	mutex  sync.Mutex  // guards loaded, model and closed
 	loaded LanguageModel
 	model  Model
 	closed bool
@@ -139,6 +140,9 @@ func (s *source) open(ctx context.Context) (LanguageModel, error) {
 		}
 		s.loaded = m
 		s.describe(m.Description())
+		if s.ready != nil {
+			s.ready(s.model)
+		}
 	}
 	return s.loaded, nil
 }
@@ -243,8 +247,7 @@ func Open(o OpenOptions) (*Filler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
 	}
-	var f *Filler
-	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
+	f := newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
 		options := lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: o.Device,
 			Threads: o.Threads}
 		if o.FindLibrary != nil {
@@ -254,21 +257,11 @@ func Open(o OpenOptions) (*Filler, error) {
 			}
 			options.Library = path
 		}
-		m, err := lm.Open(ctx, bundle, options)
-		if err != nil {
-			return nil, err
-		}
-		f.source.describe(m.Description())
-		if o.Loaded != nil {
-			o.Loaded(f.source.model)
-		}
-		return m, nil
+		return lm.Open(ctx, bundle, options)
 	})
-	model := &f.source.model
-	model.Name = bundle.Name
-	model.SHA256 = bundle.SHA256
-	model.Segments = bundle.Config.Segments
-	model.NoGradient = bundle.NoGradient()
+	f.source.ready = o.Loaded
+	f.source.describe(lm.Description{Name: bundle.Name, SHA256: bundle.SHA256, Segments: bundle.Config.Segments,
+		NoGradient: bundle.NoGradient()})
 	return f, nil
 }
 
