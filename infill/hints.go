@@ -15,18 +15,13 @@ import (
 // warnings returns the warnings for the user of the result r.
 func (w *work) warnings(r *Result) []string {
 	l := w.plan.shortest
-	warnings := append([]string{}, w.plan.rules.warnings...)
 	ids := l.question.ids()
-	warnings = append(warnings, w.plan.filler.unknown("template", ids)...)
-	warnings = append(warnings, w.plan.TooLong()...)
-	warnings = append(warnings, w.foreign(l, ids)...)
+	warnings := slices.Concat(w.plan.rules.warnings, w.plan.filler.unknown("template", ids), w.plan.TooLong(),
+		w.foreign(l, ids))
 	for blank := range l.template.Blanks {
-		warnings = append(warnings, joined(l, blank)...)
-		warnings = append(warnings, begun(l, blank)...)
-		warnings = append(warnings, small(l, blank)...)
 		rather := w.rather(l, blank)
 		r.Excluded = r.Excluded || rather != nil
-		warnings = append(warnings, rather...)
+		warnings = slices.Concat(warnings, joined(l, blank), begun(l, blank), small(l, blank), rather)
 	}
 	texts := []string{l.template.Text, w.plan.Request.Context}
 	for _, list := range w.plan.Request.Fit.Slots {
