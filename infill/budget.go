@@ -27,7 +27,7 @@ func (b Budget) MarshalText() ([]byte, error) {
 	if b.Seconds > 0 {
 		return fmt.Appendf(nil, "%gs", b.Seconds), nil
 	}
-	return digits(b.Rows)
+	return strconv.AppendInt(nil, int64(b.Rows), 10), nil
 }
 
 // UnmarshalText reads "500" as rows and "2s" as seconds.
@@ -97,5 +97,3 @@ func number(text []byte, low, high float64) (float64, bool) {
 	x, err := strconv.ParseFloat(string(text), 64)
 	return x, err == nil && low <= x && x <= high
 }
-
-func digits(n int) ([]byte, error) { return strconv.AppendInt(nil, int64(n), 10), nil }

@@ -96,9 +96,6 @@ func (l *layout) variables(logp [][]float32, candidates int) []variable {
 // narrowed returns, ascending, the likeliest tokens of support that slots can
 // share, candidates in number.
 func narrowed(support, slots []int, logp [][]float32, candidates int) []int {
-	if candidates == 0 || candidates >= len(support) {
-		return support
-	}
 	sum := logp[slots[0]]
 	if len(slots) > 1 {
 		sum = slices.Clone(sum)
