@@ -58,16 +58,13 @@ func register[I, O any](api huma.API, o huma.Operation, body reflect.Type,
 // keys reads the values of an object, each by the function of its key.
 type keys map[string]func(rawjson.Value) error
 
-// take reads an object. A key with null is as if absent. An error names the
-// key, behind path, as in "parameters.".
-func (k keys) take(v rawjson.Value, path string, needed ...string) error {
-	if !v.IsObject() {
-		return unfit("%s: expected an object", cmp.Or(strings.TrimSuffix(path, "."), "the request"))
-	}
-	return k.read(v.Object(), slices.Sorted(maps.Keys(k)), path, needed)
+// take reads an object. A key with null is as if absent. An error names a missing key.
+func (k keys) take(v rawjson.Value, needed ...string) error {
+	return k.takeWith(option.Of(), &struct{}{}, v, "", needed...)
 }
 
-// takeWith does what take does, for an object whose further keys are options of *to.
+// takeWith does what take does, for an object whose further keys are options of *to. An
+// error names the key, behind path, as in "parameters.".
 func (k keys) takeWith(options *option.Set, to any, v rawjson.Value, path string, needed ...string) error {
 	if !v.IsObject() {
 		return unfit("%s: expected an object", cmp.Or(strings.TrimSuffix(path, "."), "the request"))
@@ -83,17 +80,12 @@ func (k keys) takeWith(options *option.Set, to any, v rawjson.Value, path string
 		return unfit("%s%s", path, err)
 	}
 	option.Assign(to, given)
-	return k.read(rest, names, path, needed)
-}
-
-// read reads the fields of an object, whose keys may have names.
-func (k keys) read(o rawjson.Object, names []string, path string, needed []string) error {
 	for _, name := range needed {
-		if o.Given(name) == nil {
+		if rawjson.Object(rest).Given(name) == nil {
 			return unfit("no %q: write {%q: ...}", path+name, name)
 		}
 	}
-	for _, field := range o {
+	for _, field := range rest {
 		read := k[field.Key]
 		if read == nil {
 			return unfit("%.80s: there is no such key: there are %s", path+field.Key, strings.Join(names, ", "))

@@ -60,7 +60,7 @@ func readMask(v rawjson.Value) (*maskRequest, error) {
 	q := &maskRequest{}
 	targets := keys{"targets": oneOrMore(&q.Parameters.Targets)}
 	parameters := func(v rawjson.Value) error { return targets.takeWith(maskOptions, &q.Parameters, v, "parameters.") }
-	err := keys{"inputs": oneOrMore(&q.Inputs), "options": ignored, "parameters": parameters}.take(v, "", "inputs")
+	err := keys{"inputs": oneOrMore(&q.Inputs), "options": ignored, "parameters": parameters}.take(v, "inputs")
 	maskOptions.Settle(&q.Parameters)
 	return q, err
 }

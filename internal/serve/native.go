@@ -570,7 +570,7 @@ func (s *Server) score(ctx context.Context, body []byte) ([]*infill.Score, error
 func (s *Server) tokens(ctx context.Context, in *bodyInput) (*output[Tokens], error) {
 	q, e, err := read(ctx, s, in.RawBody, func(_ context.Context, v rawjson.Value, e *effort) (*tokensRequest, error) {
 		q := &tokensRequest{}
-		err := keys{"text": text(&q.text), "model": text(&q.model)}.take(v, "", "text")
+		err := keys{"text": text(&q.text), "model": text(&q.model)}.take(v, "text")
 		if err != nil {
 			return nil, err
 		}
