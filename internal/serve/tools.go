@@ -124,8 +124,15 @@ func tool[T any](s *Server, do func(ctx context.Context, arguments []byte) (T, e
 		defer stop()
 		result := &mcp.CallToolResult{}
 		var text rawjson.Value
-		err := parallel.Safely(func() (err error) {
-			text, err = called(ctx, request.Params.Arguments, do)
+		err := parallel.Safely(func() error {
+			arguments := request.Params.Arguments
+			if len(arguments) == 0 {
+				arguments = json.RawMessage("{}")
+			}
+			answer, err := do(ctx, arguments)
+			if err == nil {
+				text, err = rawjson.Encode(answer)
+			}
 			return err
 		})
 		if err != nil {
@@ -136,19 +143,6 @@ func tool[T any](s *Server, do func(ctx context.Context, arguments []byte) (T, e
 		result.Content = []mcp.Content{&mcp.TextContent{Text: string(text)}}
 		return result, nil
 	}
-}
-
-// called calls a tool, and returns its answer as JSON.
-func called[T any](ctx context.Context, arguments json.RawMessage,
-	do func(ctx context.Context, arguments []byte) (T, error)) (rawjson.Value, error) {
-	if len(arguments) == 0 {
-		arguments = json.RawMessage("{}")
-	}
-	answer, err := do(ctx, arguments)
-	if err != nil {
-		return nil, err
-	}
-	return rawjson.Encode(answer)
 }
 
 func (s *Server) fillTool(ctx context.Context, arguments []byte) (*fillAnswer, error) {
