@@ -71,12 +71,8 @@ func (s *Server) gaps(ctx context.Context, in *bodyInput) (*output[*infill.Exerc
 		return nil, err
 	}
 	out := &output[*infill.Exercise]{}
-	err = s.work(ctx, e, func(ctx context.Context, c *lm.Caller) (err error) {
+	return out, s.work(ctx, e, func(ctx context.Context, c *lm.Caller) (err error) {
 		out.Body, err = q.filler.For(c).Gaps(ctx, q.infill)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }

@@ -432,7 +432,7 @@ func answers[T any](ctx context.Context, s *Server, n, width int, e effort,
 	do func(ctx context.Context, c *lm.Caller, i int) (T, error)) ([]T, error) {
 	list := make([]T, n)
 	answered := make([]bool, n)
-	err := s.work(ctx, e, func(ctx context.Context, c *lm.Caller) error {
+	return list, s.work(ctx, e, func(ctx context.Context, c *lm.Caller) error {
 		err := parallel.All(ctx, width, n, func(ctx context.Context, i int) (err error) {
 			list[i], err = do(ctx, c, i)
 			answered[i] = err == nil
@@ -443,10 +443,6 @@ func answers[T any](ctx context.Context, s *Server, n, width int, e effort,
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
 }
 
 // progress is an event that a stream sends before the result: the step, and the
@@ -541,10 +537,7 @@ func progressOf(p infill.Progress) progress {
 
 func (s *Server) scoreBody(ctx context.Context, in *bodyInput) (*output[[]*infill.Score], error) {
 	scores, err := s.score(ctx, in.RawBody)
-	if err != nil {
-		return nil, err
-	}
-	return &output[[]*infill.Score]{scores}, nil
+	return &output[[]*infill.Score]{scores}, err
 }
 
 func (s *Server) score(ctx context.Context, body []byte) ([]*infill.Score, error) {
@@ -583,7 +576,7 @@ func (s *Server) tokens(ctx context.Context, in *bodyInput) (*output[Tokens], er
 		return nil, err
 	}
 	out := &output[Tokens]{}
-	err = s.work(ctx, e, func(context.Context, *lm.Caller) error {
+	return out, s.work(ctx, e, func(context.Context, *lm.Caller) error {
 		encoding, err := q.filler.Tokenizer().Encode(q.text)
 		if err != nil {
 			return err
@@ -592,10 +585,6 @@ func (s *Server) tokens(ctx context.Context, in *bodyInput) (*output[Tokens], er
 		out.Body = Tokens{Tokens: encoding.Tokens[1:last], IDs: encoding.IDs[1:last]}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // scoring checks a request for scores, and adds to e what it needs.
