@@ -642,32 +642,17 @@ type Fact struct{ Name, Text string }
 // Said returns the options of a struct that say something, with their texts: not those
 // that are empty, off, or left to the program (auto).
 func (s *Set) Said(of any) []Fact {
-	v := reflect.Indirect(reflect.ValueOf(of))
-	var facts []Fact
-	for _, b := range s.bounds(v.Type()) {
-		own := v.FieldByIndex(b.Index)
-		text := b.rule.text(own)
-		_, syntax := b.rule.syntax()
+	return s.facts(of, func(r rule, own reflect.Value, text string) bool {
+		_, syntax := r.syntax()
 		off := own.Kind() == reflect.Bool && own.IsZero()
-		automatic := text == "auto" && (b.rule.enum != nil || b.rule.words != nil || syntax && own.IsZero())
-		if text != "" && !off && !automatic {
-			facts = append(facts, Fact{b.name, text})
-		}
-	}
-	return facts
+		automatic := text == "auto" && (r.enum != nil || r.words != nil || syntax && own.IsZero())
+		return text != "" && !off && !automatic
+	})
 }
 
 // NonZero returns the options of a struct that are not zero, with their texts.
 func (s *Set) NonZero(of any) []Fact {
-	v := reflect.Indirect(reflect.ValueOf(of))
-	var facts []Fact
-	for _, b := range s.bounds(v.Type()) {
-		own := v.FieldByIndex(b.Index)
-		if !own.IsZero() {
-			facts = append(facts, Fact{b.name, b.rule.text(own)})
-		}
-	}
-	return facts
+	return s.facts(of, func(_ rule, own reflect.Value, _ string) bool { return !own.IsZero() })
 }
 
 // Fill sets the fields of *to, one of the set's structs, that are zero to those of from,
@@ -685,10 +670,18 @@ func (s *Set) Fill(to, from any) {
 
 // Facts returns the options of a struct with their texts.
 func (s *Set) Facts(of any) []Fact {
-	var facts []Fact
+	return s.facts(of, func(rule, reflect.Value, string) bool { return true })
+}
+
+// facts returns the options of a struct that are wanted, with their texts.
+func (s *Set) facts(of any, wanted func(r rule, own reflect.Value, text string) bool) (list []Fact) {
 	v := reflect.Indirect(reflect.ValueOf(of))
 	for _, b := range s.bounds(v.Type()) {
-		facts = append(facts, Fact{b.name, b.rule.text(v.FieldByIndex(b.Index))})
+		own := v.FieldByIndex(b.Index)
+		text := b.rule.text(own)
+		if wanted(b.rule, own, text) {
+			list = append(list, Fact{b.name, text})
+		}
 	}
-	return facts
+	return list
 }
