@@ -84,14 +84,10 @@ func With[T any](of T, given []Given) T {
 
 // Without returns a struct whose field of the option is zero.
 func Without[T any](of T, name string) T {
-	own := reflect.New(reflect.TypeOf(of))
-	own.Elem().Set(reflect.ValueOf(of))
-	for _, f := range fields(own.Elem().Type()) {
-		if f.name == name {
-			own.Elem().FieldByIndex(f.Index).SetZero()
-		}
-	}
-	return own.Elem().Interface().(T)
+	own := reflect.New(reflect.TypeOf(of)).Elem()
+	own.Set(reflect.ValueOf(of))
+	Option{Name: name}.Field(own).SetZero()
+	return own.Interface().(T)
 }
 
 // An Error says what is wrong with the value of a key.
