@@ -46,7 +46,7 @@ func newPanel(s *styles, given []ask.Given, model string, models []string) *pane
 			if ofChains(option) != chains {
 				continue
 			}
-			f := field{Option: option, value: option.Default()}
+			f := field{Option: option, value: option.Default}
 			g, ok := ask.Last(given, option.Name)
 			if ok {
 				f.value = g.Text()

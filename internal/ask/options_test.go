@@ -82,7 +82,7 @@ func TestDecide(t *testing.T) {
 		if option.Methods == nil || option.Name == "sampler" || option.Name == "samples" {
 			continue
 		}
-		text := cmp.Or(option.Default(), option.Values[0])
+		text := cmp.Or(option.Default, option.Values[0])
 		for method, assignments := range methods {
 			own := option.Name + "=" + text
 			one, err := of(append(slices.Clone(assignments), own)...)
@@ -145,7 +145,7 @@ func TestTable(t *testing.T) {
 		if err == nil && !slices.Contains([]string{"ban", "context", "blank", "slot"}, option.Name) {
 			t.Errorf("%s takes ?", option.Name)
 		}
-		if def := option.Default(); def != "" {
+		if def := option.Default; def != "" {
 			_, err := option.Given(def)
 			if err != nil {
 				t.Errorf("%s: its default %q is not %v", option.Name, def, err)

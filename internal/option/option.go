@@ -107,13 +107,12 @@ type Option struct {
 	// has it.
 	Methods []string
 
-	defaults string
-	rule     rule
-}
+	// Default is the text of the value that holds if the option is not given, by the
+	// first field that has it; "" if there is none.
+	Default string
 
-// Default returns the text of the value that holds if the option is not given, by
-// the first field that has it; "" if there is none.
-func (o Option) Default() string { return o.defaults }
+	rule rule
+}
 
 // An Owner is a struct with options, and the name of the method that has them; ""
 // for options of every request.
@@ -215,7 +214,7 @@ func newOption(f field, own Type) Option {
 		Word: tag.Get("word"), Join: tag.Get("join"),
 		Values: s.Values, Closed: s.Closed, JSON: s.Kind, rule: r}
 	if tag.Get("default") != "" {
-		o.defaults = r.text(r.must(tag.Get("default")))
+		o.Default = r.text(r.must(tag.Get("default")))
 	}
 	if tag.Get("list") == "true" {
 		o.Help += "; one of " + strings.Join(s.Values, ", ")

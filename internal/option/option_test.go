@@ -99,8 +99,8 @@ func TestDefaults(t *testing.T) {
 	for name, want := range map[string]string{"count": "5", "steps": "50", "half-of": "half", "size": "auto",
 		"kind": "red", "choice": "auto", "on": "false"} {
 		o, _ := set.Find(name)
-		if facts[name] != want || o.Default() != want && o.Default() != "" {
-			t.Errorf("%s: %q, default %q, want %q", name, facts[name], o.Default(), want)
+		if facts[name] != want || o.Default != want && o.Default != "" {
+			t.Errorf("%s: %q, default %q, want %q", name, facts[name], o.Default, want)
 		}
 	}
 	for name, wrong := range map[string]request{"count": {Count: 10}, "steps": {Steps: -2}, "rate": {Rate: 2},

@@ -345,7 +345,7 @@ func (f optionFlag) String() string {
 	if f.given == nil || f.option.Name == "seed" {
 		return ""
 	}
-	return f.option.Default()
+	return f.option.Default
 }
 
 // Type returns "bool" for a switch, so that pflag shows no value for it.
