@@ -164,23 +164,21 @@ type Score struct {
 }
 
 // Name returns the score's name in one word, such as "unique_ngrams/tbc/2".
-func (s Score) Name() string { return scoreName(s.Metric, s.Reference, s.N) }
+func (s Score) Name() string {
+	name := s.Metric
+	if s.Reference != "" {
+		name += "/" + s.Reference
+	}
+	if s.N > 0 {
+		name += fmt.Sprint("/", s.N)
+	}
+	return name
+}
 
 // Title returns the score's name for people.
 func (s Score) Title() string {
 	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == s.Metric })]
 	return inWords(k.title, s.Reference, s.N)
-}
-
-func scoreName(metric, reference string, n int) string {
-	name := metric
-	if reference != "" {
-		name += "/" + reference
-	}
-	if n > 0 {
-		name += fmt.Sprint("/", n)
-	}
-	return name
 }
 
 // Value returns the value of a score by its name, such as "corpus_bleu/tbc". It
@@ -194,14 +192,12 @@ func (r *Report) Value(name string) Value {
 }
 
 // Score returns a score by its name. It returns false if there is no such score.
-func (r *Report) Score(name string) (Score, bool) { return ofName(r.Scores, name) }
-
-func ofName[S interface{ Name() string }](scores []S, name string) (s S, ok bool) {
-	i := slices.IndexFunc(scores, func(s S) bool { return s.Name() == name })
+func (r *Report) Score(name string) (Score, bool) {
+	i := slices.IndexFunc(r.Scores, func(s Score) bool { return s.Name() == name })
 	if i < 0 {
-		return s, false
+		return Score{}, false
 	}
-	return scores[i], true
+	return r.Scores[i], true
 }
 
 // Warning is something that the reader of a score should know.
