@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"infill/internal/parallel"
+	"infill/internal/phrase"
 )
 
 // Interval is a jackknife confidence interval: see the package documentation.
@@ -38,17 +38,7 @@ type units struct {
 }
 
 // String returns the number and name of the units, such as "1 prompt" or "4 sentences".
-func (u units) String() string {
-	if u.count == 1 {
-		return "1 " + u.name
-	}
-	return fmt.Sprintf("%d %ss", u.count, u.name)
-}
-
-func (u units) noInterval(confidence float64) Interval {
-	return Interval{Low: undefined, High: undefined, Confidence: confidence, StandardError: undefined, Units: u.count,
-		Unit: u.name}
-}
+func (u units) String() string { return phrase.Counted(u.count, u.name) }
 
 const (
 	mostGroups = 200 // largest number of groups; more units share groups
@@ -64,23 +54,18 @@ func (u units) spread(weights []int) []int {
 	return spread
 }
 
-// interval returns the interval of a metric.
-func interval(ctx context.Context, m metric, u units, random *rand.Rand, confidence float64) (*Interval, error) {
-	return jackknife(ctx, u, m.pooled, random, confidence,
-		func(kept []int) float64 { return m.evaluate(u.spread(kept)) })
-}
-
-// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey
-// 1958), and for pooled metrics also pairs of units. score returns the score of
-// the kept units: kept has 1 for these units, and 0 for others. The result
-// depends on the state of random, but not on the number of processors.
+// interval returns the interval of a metric by the jackknife: it leaves out one unit, or
+// group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics also pairs of
+// units. The result depends on the state of random, but not on the number of processors.
 //
 // The jackknife counts a joint effect of k units k times (Efron and Stein
 // 1981). With half of their correction by pairs of units, it counts the effect
 // k − k(k−1)/4 times: never less than once up to k = 4.
-func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, confidence float64,
-	score func(kept []int) float64) (*Interval, error) {
-	in := u.noInterval(confidence)
+func interval(ctx context.Context, m metric, u units, random *rand.Rand, confidence float64) (*Interval, error) {
+	// score returns the score of the kept units, which have 1 in kept, others 0.
+	score := func(kept []int) float64 { return m.evaluate(u.spread(kept)) }
+	in := Interval{Low: undefined, High: undefined, Confidence: confidence, StandardError: undefined, Units: u.count,
+		Unit: u.name}
 	whole := score(ones(u.count))
 	n := min(u.count, mostGroups)
 	if math.IsNaN(whole) || n < 2 {
@@ -99,24 +84,26 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	}
 	pairs := n * (n - 1) / 2
 	switch {
-	case pooled && pairs <= mostPairs:
+	case m.pooled && pairs <= mostPairs:
 		for i := range n {
 			for j := range i {
 				out = append(out, [2]int{i, j})
 			}
 		}
-	case pooled:
+	case m.pooled:
 		for range mostPairs {
 			i := random.IntN(n)
 			out = append(out, [2]int{i, (i + 1 + random.IntN(n-1)) % n})
 		}
 	}
-	values, err := evaluated(ctx, len(out), func(k int) float64 {
+	values := make([]float64, len(out))
+	err := parallel.All(ctx, runtime.GOMAXPROCS(0), len(out), func(ctx context.Context, k int) error {
 		kept := make([]int, u.count)
 		for i, g := range group {
 			kept[i] = indicator(g != out[k][0] && g != out[k][1])
 		}
-		return score(kept)
+		values[k] = score(kept)
+		return ctx.Err()
 	})
 	if err != nil {
 		return nil, err
@@ -147,15 +134,6 @@ func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, con
 	in.Low = Value(whole - reach)
 	in.High = Value(whole + reach)
 	return &in, nil
-}
-
-// evaluated computes value for the numbers 0 to count−1 on all processors.
-func evaluated(ctx context.Context, count int, value func(k int) float64) ([]float64, error) {
-	values := make([]float64, count)
-	return values, parallel.All(ctx, runtime.GOMAXPROCS(0), count, func(ctx context.Context, k int) error {
-		values[k] = value(k)
-		return ctx.Err()
-	})
 }
 
 func indicator(b bool) int {
