@@ -3,7 +3,6 @@ package eval
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -30,12 +29,11 @@ func (r *Results) Plot(score string) ([]byte, error) {
 	p.Legend.Padding = vg.Points(4)
 	found := false
 	for i, m := range r.Methods {
-		at := slices.IndexFunc(m.All.Scores, func(s metrics.Score) bool { return s.Name() == score })
-		if at < 0 {
+		s, there := m.All.Score(score)
+		if !there {
 			continue
 		}
 		found = true
-		s := m.All.Scores[at]
 		p.X.Label.Text = fmt.Sprintf("%s, %s", s.Title(), s.Unit)
 		if !s.Value.Defined() {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"infill/internal/phrase"
 	"infill/metrics"
 )
 
@@ -228,11 +229,7 @@ func (r *Results) referenceNote() string {
 		if ref.Name == metrics.Union {
 			continue
 		}
-		what := "sentences"
-		if ref.Sentences == 1 {
-			what = "sentence"
-		}
-		part := fmt.Sprintf("%d %s of %s", ref.Sentences, what, ref.Name)
+		part := phrase.Counted(ref.Sentences, "sentence") + " of " + ref.Name
 		if ref.Excluded > 0 {
 			part += fmt.Sprintf(" (%d left out: the masked ones and their copies)", ref.Excluded)
 		}
