@@ -165,13 +165,8 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 	lines := []string{m.faint.Render(
 		fmt.Sprintf("  sentence %d of %d, %s line %d", p.sentence+1, len(r.Prompts), harmless(prompt.Corpus),
 			prompt.Line))}
-	wrapped := strings.Split(
-		ansi.Wrap(m.marked(templateParts(prompt.Template, prompt.Words), m.text, nil), columns-4, ""), "\n")
-	most := max(min(len(wrapped), rows/4), 1)
-	if most < len(wrapped) {
-		wrapped[most-1] = cut(wrapped[most-1]+" …", columns-4)
-	}
-	for _, line := range wrapped[:most] {
+	text := m.marked(templateParts(prompt.Template, prompt.Words), m.text, nil)
+	for _, line := range wrapped(text, columns-4, max(rows/4, 1)) {
 		lines = append(lines, m.line.Render(" ▎ ")+line)
 	}
 	if rows >= 14 {
