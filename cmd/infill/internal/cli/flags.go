@@ -64,11 +64,11 @@ func (c choice) Type() string {
 
 // AddChoice defines a flag whose value must be in valid. The default is *value.
 func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid []string, usage string) {
-	c := (choice{value, valid})
+	c := choice{value, valid}
 	if c.Type() == "NAME" {
 		usage += "; one of " + strings.Join(valid, ", ")
 	}
-	cmd.Flags().VarP(choice{value, valid}, name, shorthand, usage)
+	cmd.Flags().VarP(c, name, shorthand, usage)
 	Complete(cmd, name, valid)
 }
 

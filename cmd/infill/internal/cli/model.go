@@ -35,12 +35,9 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Model, "model", "m", "", "`NAME` of a model, or a folder with one "+
 		"(default: "+models.DefaultVariable+", or the built-in "+models.BuiltInName+")")
-	if err := cmd.RegisterFlagCompletionFunc("model",
-		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return ModelNames(), cobra.ShellCompDirectiveDefault // also offer folders
-		}); err != nil {
-		panic(err) // only a bug in the program leads here
-	}
+	complete(cmd, "model", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return ModelNames(), cobra.ShellCompDirectiveDefault // also offer folders
+	})
 	flags.StringVar(&o.Device, "device", devices[0],
 		"`DEVICE` that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU")
 	Complete(cmd, "device", devices)
