@@ -171,8 +171,12 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 		fmt.Fprintf(s.Err, "infill: %s\n", text)
 	}
 	if b.Missing > 0 {
-		cli.Warn(s, quiet, "%s missing: the draws for --distinct only repeated texts; mask more words, or raise "+
-			"--temperature", are(int(b.Missing), "variant"))
+		verb := "are"
+		if b.Missing == 1 {
+			verb = "is"
+		}
+		cli.Warn(s, quiet, "%s %s missing: the draws for --distinct only repeated texts; mask more words, or raise "+
+			"--temperature", phrase.Counted(b.Missing, "variant"), verb)
 	}
 	for _, w := range b.Warnings {
 		cli.Warn(s, quiet, "%s", w)
@@ -182,15 +186,6 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 			"%[1]s copies it", name)
 	}
 	return verdict(s, quiet, shard, b)
-}
-
-// are returns a count with its verb, as in "1 variant is".
-func are(n int, what string) string {
-	verb := " are"
-	if n == 1 {
-		verb = " is"
-	}
-	return phrase.Counted(n, what) + verb
 }
 
 // verdict tells of rejected records, whose exit code is the same whenever the
