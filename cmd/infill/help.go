@@ -95,31 +95,27 @@ func setUsage(root *cobra.Command) {
 // name. Cobra takes the name for a template, and prints the root's help.
 func refuseUnknownHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
-	for _, help := range root.Commands() {
-		if help.Name() != "help" {
-			continue
+	help, _, _ := root.Find([]string{"help"}) // it is there now
+	help.Args = func(_ *cobra.Command, names []string) error {
+		_, left, err := root.Find(names)
+		if err == nil && len(left) == 0 {
+			return nil
 		}
-		help.Args = func(_ *cobra.Command, names []string) error {
-			_, left, err := root.Find(names)
-			if err == nil && len(left) == 0 {
-				return nil
-			}
-			hint := "infill help lists what has a help"
-			similar := root.SuggestionsFor(names[0])
-			if len(similar) > 0 {
-				hint = "did you mean infill help " + similar[0] + "?"
-			}
-			return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(names, " ")), Hint: hint}
+		hint := "infill help lists what has a help"
+		similar := root.SuggestionsFor(names[0])
+		if len(similar) > 0 {
+			hint = "did you mean infill help " + similar[0] + "?"
 		}
-		help.ValidArgsFunction = func(_ *cobra.Command, names []string, typed string) ([]cobra.Completion,
-			cobra.ShellCompDirective) {
-			var offers []cobra.Completion
-			of, _, err := root.Find(names)
-			if err == nil {
-				offers = helpOf(of, typed)
-			}
-			return offers, cobra.ShellCompDirectiveNoFileComp
+		return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(names, " ")), Hint: hint}
+	}
+	help.ValidArgsFunction = func(_ *cobra.Command, names []string, typed string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
+		var offers []cobra.Completion
+		of, _, err := root.Find(names)
+		if err == nil {
+			offers = helpOf(of, typed)
 		}
+		return offers, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -139,25 +135,21 @@ func helpOf(of *cobra.Command, typed string) (offers []cobra.Completion) {
 // that name. Cobra prints a help.
 func refuseUnknownShell(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	for _, completion := range root.Commands() {
-		if completion.Name() != "completion" {
-			continue
+	completion, _, _ := root.Find([]string{"completion"}) // it is there now
+	var shells []string
+	for _, shell := range completion.Commands() {
+		shells = append(shells, shell.Name())
+	}
+	completion.Long = "Print the script with which a shell completes what you type: " +
+		strings.Join(shells, ", ") + ".\n" +
+		"How to load it stands in the help of each, such as infill completion bash --help."
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(cmd *cobra.Command, names []string) error {
+		if len(names) == 0 {
+			return cmd.Help()
 		}
-		var shells []string
-		for _, shell := range completion.Commands() {
-			shells = append(shells, shell.Name())
-		}
-		completion.Long = "Print the script with which a shell completes what you type: " +
-			strings.Join(shells, ", ") + ".\n" +
-			"How to load it stands in the help of each, such as infill completion bash --help."
-		completion.Args = cobra.ArbitraryArgs
-		completion.RunE = func(cmd *cobra.Command, names []string) error {
-			if len(names) == 0 {
-				return cmd.Help()
-			}
-			return &cli.UsageError{Err: fmt.Errorf("%q is not one of %s", strings.Join(names, " "),
-				strings.Join(shells, ", ")), Hint: "see infill help completion"}
-		}
+		return &cli.UsageError{Err: fmt.Errorf("%q is not one of %s", strings.Join(names, " "),
+			strings.Join(shells, ", ")), Hint: "see infill help completion"}
 	}
 }
 
