@@ -37,8 +37,8 @@ type command struct {
 }
 
 // writers writes an exercise in each format.
-var writers = map[string]func(w io.Writer, e *infill.Exercise, o sheetOptions) error{"text": writeText,
-	"markdown": writeMarkdown, "html": writeHTML, "csv": writeCSV, "gift": writeGIFT, "moodle": writeMoodle,
+var writers = map[string]func(w io.Writer, e *infill.Exercise, o sheetOptions) error{"text": plain.write,
+	"markdown": markdown.write, "html": writeHTML, "csv": writeCSV, "gift": writeGIFT, "moodle": writeMoodle,
 	"anki": writeAnki, "json": writeJSON}
 
 var formats = []string{"text", "markdown", "html", "csv", "gift", "moodle", "anki", "json"}

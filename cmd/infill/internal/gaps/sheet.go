@@ -168,13 +168,6 @@ var (
 		title: "# ", key: "\n## %s\n\n"}
 )
 
-func writeText(w io.Writer, e *infill.Exercise, o sheetOptions) error {
-	return plain.write(w, e, o)
-}
-func writeMarkdown(w io.Writer, e *infill.Exercise, o sheetOptions) error {
-	return markdown.write(w, e, o)
-}
-
 func (s style) write(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 	var b strings.Builder
 	numbered := func(n int, _ infill.Gap) string { return fmt.Sprintf(s.gap, n, s.own(line)) }
