@@ -280,38 +280,33 @@ func (c *command) open(what, file string) (in io.ReadCloser, err error) {
 // results, each with its fills.
 var errRows = errors.New("object 1 holds no fills")
 
-// printedFill has the fields of a fill in a result of infill that this command
-// reads.
-type printedFill struct {
-	text          string
-	logLikelihood float64
-}
-
-// printedFills reads the fills of a result, the object with the given number.
-func printedFills(result []byte, number int) (fills []printedFill, err error) {
+// addFills adds the fills of a result, the object with the given number, to h.
+func addFills(h *metrics.Hypotheses, result []byte, number int) error {
 	v, err := rawjson.Read(result)
 	if err != nil {
-		return nil, fmt.Errorf("object %d %w", number, err)
+		return fmt.Errorf("object %d %w", number, err)
 	}
 	given := v.Object().Get("fills")
 	list := given.List()
 	words := len(list) > 0 && list[0].Object() == nil // as augment prints them
 	if number == 1 && (given == nil || words) {
-		return nil, errRows
+		return errRows
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("object %d holds no fills", number)
+		return fmt.Errorf("object %d holds no fills", number)
 	}
 	for i, fill := range list {
 		fields := fill.Object()
 		text, wrong := fields.Get("text").Text()
 		logLikelihood, invalid := strconv.ParseFloat(string(fields.Get("log_likelihood")), 64)
 		if wrong != nil || invalid != nil {
-			return nil, fmt.Errorf("object %d, fill %d: text or log_likelihood is missing", number, i+1)
+			return fmt.Errorf("object %d, fill %d: text or log_likelihood is missing", number, i+1)
 		}
-		fills = append(fills, printedFill{text, logLikelihood})
+		h.Sentences = append(h.Sentences, text)
+		h.Prompts = append(h.Prompts, strconv.Itoa(number))
+		h.LogLikelihoods = append(h.LogLikelihoods, logLikelihood)
 	}
-	return fills, nil
+	return nil
 }
 
 // readResults reads the results that infill prints as JSON, one a line or all
@@ -342,14 +337,9 @@ func readResults(in io.Reader) (h metrics.Hypotheses, err error) {
 		if err != nil {
 			return h, fmt.Errorf("object %d: %w", number, err)
 		}
-		fills, err := printedFills(result, number)
+		err = addFills(&h, result, number)
 		if err != nil {
 			return h, err
-		}
-		for _, fill := range fills {
-			h.Sentences = append(h.Sentences, fill.text)
-			h.Prompts = append(h.Prompts, strconv.Itoa(number))
-			h.LogLikelihoods = append(h.LogLikelihoods, fill.logLikelihood)
 		}
 	}
 	switch end, err := objects.Token(); {
