@@ -790,11 +790,12 @@ func (g *gapMaker) like(place *gapPlace, common float64) func(token int) bool {
 	}
 	part := place.part()
 	letters := utf8.RuneCountInString(place.key)
+	noLetter := func(r rune) bool { return !unicode.IsLetter(r) }
 	return func(token int) bool {
 		lower := v.lower()[token]
 		own := utf8.RuneCountInString(lower)
 		switch {
-		case part == 0, v.classes()[token] != wordToken, own < leastLetters, !onlyLetters(lower),
+		case part == 0, v.classes()[token] != wordToken, own < leastLetters, strings.ContainsFunc(lower, noLetter),
 			max(own-letters, letters-own) > lettersApart,
 			math.Abs(float64(g.common[token])-common) > math.Log(asCommon):
 			return false
@@ -818,10 +819,6 @@ func ending(word string) string {
 		}
 	}
 	return ""
-}
-
-func onlyLetters(text string) bool {
-	return text != "" && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
 
 // gapPlace is a gap with what the model expects there.
