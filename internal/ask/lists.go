@@ -193,17 +193,9 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 		return strings.Repeat("x", len(quoted))
 	})
 	starts := append(listStart.FindAllStringSubmatchIndex(outside, -1), []int{len(text)})
-	add := func(number, words string) {
-		list, err := option.Split(words)
-		_, twice := values[number]
-		if err != nil || twice {
-			list = nil // numbered refuses a list without words
-		}
-		values[number] = list
-	}
 	words := strings.TrimSpace(text[:starts[0][0]])
 	if words != "" {
-		add(every, words)
+		addList(values, every, words)
 	}
 	if len(starts) > 1 && strings.HasSuffix(words, ";") {
 		return nil, false
@@ -212,7 +204,7 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 		list := text[at[1]:starts[i+1][0]]
 		inside := listInside.MatchString(outside[at[1]:starts[i+1][0]])
 		parted := i+2 < len(starts) && strings.HasSuffix(list, ";") || inside
-		add(text[at[2]:at[3]], list)
+		addList(values, text[at[2]:at[3]], list)
 		if parted {
 			return nil, false
 		}
@@ -230,14 +222,20 @@ func listsOf(values []string) (lists map[int][]string, ok bool) {
 			all[every] = append(all[every], text)
 			continue
 		}
-		list, err := option.Split(words)
-		_, twice := all[number]
-		if err != nil || twice {
-			list = nil
-		}
-		all[number] = list
+		addList(all, number, words)
 	}
 	return numbered(all)
+}
+
+// addList adds a list to others by its number. What is no list, or a second one of a
+// number, leaves it without words, which numbered refuses.
+func addList(values map[string][]string, number, words string) {
+	list, err := option.Split(words)
+	_, twice := values[number]
+	if err != nil || twice {
+		list = nil
+	}
+	values[number] = list
 }
 
 // every is the key of a list for every blank.
