@@ -47,7 +47,7 @@ func (c *Chains) UnmarshalJSON(text []byte) error {
 	}
 	given, rest, err := options.Read(v.Object(), func(string) bool { return false })
 	if err != nil {
-		return optionError(err)
+		return OptionError(err)
 	}
 	if len(rest) > 0 {
 		return fmt.Errorf("%s is no option of chains", rest[0].Key)

@@ -87,8 +87,8 @@ func Facts(r infill.Request) []Fact {
 	return slices.Concat(options.Said(r.Method), options.Said(r.Fit), options.Said(r))
 }
 
-// optionError makes an error of package option an *infill.OptionError.
-func optionError(err error) error {
+// OptionError makes an error of package option an *infill.OptionError.
+func OptionError(err error) error {
 	var known *option.Error
 	if errors.As(err, &known) {
 		return &infill.OptionError{Option: known.Key, Reason: known.Reason}

@@ -135,7 +135,7 @@ func ReadRecord(fields []rawjson.Field, key string, keep ...string) (Record, err
 	keeps := func(name string) bool { return name == key || slices.Contains(keep, name) }
 	given, rest, err := options.Read(fields, keeps)
 	if err != nil {
-		return r, optionError(err)
+		return r, OptionError(err)
 	}
 	r.Given = given
 	for _, field := range rest {

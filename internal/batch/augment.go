@@ -114,11 +114,9 @@ func (a *Augment) Settle() { augmentOptions.Settle(a) }
 
 // Check returns an *infill.OptionError for the first wrong setting.
 func (a *Augment) Check() error {
-	err := augmentOptions.Check(a)
-	var wrong *option.Error
-	switch {
-	case errors.As(err, &wrong):
-		return &infill.OptionError{Option: wrong.Key, Reason: wrong.Reason}
+	err := ask.OptionError(augmentOptions.Check(a))
+	if err != nil {
+		return err
 	}
 	for _, p := range a.Protect {
 		_, err := tokenize.Find("", p)
