@@ -58,10 +58,8 @@ func (j *jobs) close() {
 // after returns a command that delivers message after the delay.
 func (j *jobs) after(delay time.Duration, message tea.Msg) tea.Cmd {
 	return j.command(func(ctx context.Context) tea.Msg {
-		timer := time.NewTimer(delay)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(delay):
 			return message
 		case <-ctx.Done():
 			return nil
