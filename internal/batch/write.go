@@ -135,7 +135,7 @@ func (s *shape) see(r *Rows) {
 // column is a column of a table, and where its cell stands in the rows of a record.
 type column struct {
 	name string
-	from func(r *Rows, line []rawjson.Value) string
+	from func(r *Rows, line []string) string
 }
 
 // columns returns the columns of a table of records with that shape.
@@ -143,30 +143,20 @@ func (l Layout) columns(s shape) (list []column) {
 	if s.methods == nil {
 		s.methods = []string{l.Method}
 	}
-	cell := func(line []rawjson.Value, i int) string {
-		if i < len(line) {
-			return rawjson.Plain(line[i])
+	// cell returns cell i, or "" if that is missing.
+	cell := func(cells []string, i int) string {
+		if i < len(cells) {
+			return cells[i]
 		}
 		return ""
 	}
-	own := func(i int) func(*Rows, []rawjson.Value) string {
-		return func(_ *Rows, line []rawjson.Value) string { return cell(line, i) }
-	}
 	// ofBlank is the cell of blank i in one of the groups behind those of Own.
-	ofBlank := func(group, i int) func(*Rows, []rawjson.Value) string {
-		return func(r *Rows, line []rawjson.Value) string {
+	ofBlank := func(group, i int) func(*Rows, []string) string {
+		return func(r *Rows, line []string) string {
 			if i >= r.Blanks {
 				return ""
 			}
 			return cell(line, len(l.Own)+group*r.Blanks+i)
-		}
-	}
-	shared := func(cells func(*Rows) []string, i int) func(*Rows, []rawjson.Value) string {
-		return func(r *Rows, _ []rawjson.Value) string {
-			if i < len(cells(r)) {
-				return cells(r)[i]
-			}
-			return ""
 		}
 	}
 	add := func(names []string) {
@@ -174,10 +164,10 @@ func (l Layout) columns(s shape) (list []column) {
 			i := slices.Index(l.Own, name)
 			switch {
 			case i < 0:
-				copied := func(r *Rows) []string { return r.Copied }
-				list = append(list, column{name, shared(copied, slices.Index(l.Copied, name))})
+				at := slices.Index(l.Copied, name)
+				list = append(list, column{name, func(r *Rows, _ []string) string { return cell(r.Copied, at) }})
 			case l.Method == "" || ofMethods(name, s.methods):
-				list = append(list, column{name, own(i)})
+				list = append(list, column{name, func(_ *Rows, line []string) string { return cell(line, i) }})
 			}
 		}
 	}
@@ -189,8 +179,8 @@ func (l Layout) columns(s shape) (list []column) {
 		list = append(list, column{fmt.Sprintf("tokens_%d", i+1), ofBlank(1, i)})
 	}
 	for i := range s.blanks {
-		entropies := func(r *Rows) []string { return r.Entropies }
-		list = append(list, column{fmt.Sprintf("entropy_%d", i+1), shared(entropies, i)})
+		entropy := func(r *Rows, _ []string) string { return cell(r.Entropies, i) }
+		list = append(list, column{fmt.Sprintf("entropy_%d", i+1), entropy})
 	}
 	add(l.After)
 	if l.Wanted == nil {
@@ -199,7 +189,7 @@ func (l Layout) columns(s shape) (list []column) {
 	wanted := make([]column, len(l.Wanted))
 	for i, name := range l.Wanted {
 		// Without a cell it is of a method or blank that no record has.
-		wanted[i] = column{name, func(*Rows, []rawjson.Value) string { return "" }}
+		wanted[i] = column{name, func(*Rows, []string) string { return "" }}
 		at := slices.IndexFunc(list, func(c column) bool { return c.name == name })
 		if at >= 0 {
 			wanted[i] = list[at]
@@ -290,7 +280,10 @@ func (t *writer) write(r *Rows) error {
 		var err error
 		switch {
 		case t.form.table():
-			values := rawjson.Value(line).List()
+			var values []string
+			for _, value := range rawjson.Value(line).List() {
+				values = append(values, rawjson.Plain(value))
+			}
 			for i, c := range t.columns {
 				t.cells[i] = c.from(r, values)
 			}
