@@ -72,19 +72,16 @@ func ParseOne(text string) (Named, error) {
 
 // String returns the text that ParseOne reads.
 func (n Named) String() string {
-	var b strings.Builder
-	b.WriteString(n.Name)
-	for i, s := range n.Settings {
-		separator := ","
-		if i == 0 {
-			separator = ":"
-		}
-		b.WriteString(separator + s.Name)
+	text := n.Name
+	separator := ":"
+	for _, s := range n.Settings {
+		text += separator + s.Name
+		separator = ","
 		if s.Value != "" {
-			b.WriteString("=" + s.Value)
+			text += "=" + s.Value
 		}
 	}
-	return b.String()
+	return text
 }
 
 // Has reports whether there is a setting of that name.
