@@ -208,8 +208,8 @@ var sheet = template.Must(template.New("sheet").Funcs(template.FuncMap{
 	"letter": func(i int) string { return string(rune('a' + i)) },
 }).Parse(page))
 
-// paragraph is a list of pieces of text; a piece with a number ends with a gap.
-type paragraph []struct {
+// piece is a piece of text; one with a number ends with a gap.
+type piece struct {
 	Text   string
 	Number int
 }
@@ -218,24 +218,21 @@ func writeHTML(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 	// A character that no checked text holds stands for each gap.
 	const gap = "\x00"
 	text := replaced(e, plain.own, func(int, infill.Gap) string { return gap })
-	var paragraphs []paragraph
+	var paragraphs [][]piece
 	number := 0
 	for block := range strings.SplitSeq(text, "\n") {
 		if strings.TrimSpace(block) == "" {
 			continue
 		}
-		var p paragraph
-		pieces := strings.Split(block, gap)
-		for i, piece := range pieces {
+		var p []piece
+		texts := strings.Split(block, gap)
+		for i, text := range texts {
 			n := 0
-			if i < len(pieces)-1 {
+			if i < len(texts)-1 {
 				number++
 				n = number
 			}
-			p = append(p, struct {
-				Text   string
-				Number int
-			}{piece, n})
+			p = append(p, piece{text, n})
 		}
 		paragraphs = append(paragraphs, p)
 	}
