@@ -119,12 +119,11 @@ func followed(path string) string {
 
 // Open opens a file of any form, and decompresses it if its name ends in ".gz" or ".zst".
 func Open(path string) (io.ReadCloser, error) {
-	f, _ := File{Path: path, Form: formText}.resolve("input")
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return f.unpack(file, io.Discard)
+	return File{Path: path, packed: lines.Packed(path)}.unpack(file, io.Discard)
 }
 
 // unpack returns a reader of the file's decompressed contents. It also writes

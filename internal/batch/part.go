@@ -76,11 +76,8 @@ type receipt struct {
 func readReceipt(output string) (*receipt, error) {
 	r := new(receipt)
 	ok, err := journal.ReadJSON(receiptOf(output), r)
-	if err != nil {
+	if err != nil || !ok {
 		return nil, err
-	}
-	if !ok {
-		return nil, nil
 	}
 	if r.Settings == nil || r.Signature == "" {
 		return nil, outError("%s would be replaced, and no run has written it: choose another output",
