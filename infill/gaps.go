@@ -160,7 +160,7 @@ func (f *Filler) Gaps(ctx context.Context, r GapsRequest) (*Exercise, error) {
 			if err != nil {
 				return nil, fault(err)
 			}
-			if place.part() != r.letter() {
+			if place.part() != letterOf(r.Part) {
 				continue // "saw" is no noun here
 			}
 		}
@@ -282,8 +282,6 @@ func (r *GapsRequest) unused(text string, keys [][2]int) []string {
 	return warnings
 }
 
-func (r *GapsRequest) letter() byte { return letterOf(r.Part) }
-
 func (r *GapsRequest) signature(e *Exercise, seen int) string {
 	var s signature
 	s.add("method", "gaps")
@@ -327,7 +325,7 @@ func (r *GapsRequest) keys(f *Filler, e *tokenize.Encoding) (keys [][2]int) {
 		if r.Words != nil && !listed[tokenize.Folded(word)] || name(word) && !slices.Contains(r.Words, word) {
 			continue
 		}
-		if r.Part != "" && strings.IndexByte(speech()[strings.ToLower(word)], r.letter()) < 0 {
+		if r.Part != "" && strings.IndexByte(speech()[strings.ToLower(word)], letterOf(r.Part)) < 0 {
 			continue
 		}
 		keys = append(keys, [2]int{part.Start, part.End})
