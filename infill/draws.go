@@ -125,7 +125,7 @@ const trialsAtOnce = 64
 
 // answer lists the fills of finished draws.
 func (d Draws) answer(w *work, drawn []samplers.Drawn) *answer {
-	a := &answer{method: MethodDraws, draws: len(drawn),
+	a := &answer{method: MethodDraws, law: true, draws: len(drawn),
 		place: fmt.Sprintf("after %d of %d draws", len(drawn), d.Samples)}
 	index := map[string]int{}
 	for _, one := range drawn {

@@ -15,7 +15,7 @@ import (
 // Result is the result of filling one template. Its JSON is part of the
 // command's contract: new fields may come, but no field is renamed.
 type Result struct {
-	// Format is the version of the JSON of a Result, 4.
+	// Format is the version of the JSON of a Result, 5.
 	Format    int    `json:"format"`
 	Template  string `json:"template"`
 	Model     Model  `json:"model"`
@@ -228,6 +228,7 @@ const resultFormat = 5
 // answer holds the fills that a method found, and how the method found them.
 type answer struct {
 	method   string
+	law      bool // fills have probabilities by the chain rule
 	fills    []found
 	proven   bool
 	left     float64 // upper bound of log P of every unlisted fill, for a search
@@ -312,7 +313,7 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 		Spans:    lines.Characters(written.Text, written.Spans),
 		TokenIDs: slices.Clone(f.tokens), Tokens: l.pieces(), LogLikelihood: f.logLikelihood, Count: f.count,
 		FinalCount: f.finals}
-	if a.chains == nil { // the method follows the chain rule
+	if a.law {
 		probability := math.Exp(min(0, f.logLikelihood))
 		fill.Probability = &probability
 	}

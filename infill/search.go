@@ -150,7 +150,7 @@ func (p *Plan) combinations() float64 {
 // found returns the answer that a search has so far: the likeliest fills with
 // different texts. all is the number of fills of the lists.
 func (w *work) found(s *samplers.Search, all int) *answer {
-	a := &answer{method: MethodSearch, proven: s.Proven(), distinct: s.Len(), place: "before the proof"}
+	a := &answer{method: MethodSearch, law: true, proven: s.Proven(), distinct: s.Len(), place: "before the proof"}
 	seen := map[string]bool{}
 	states := s.Found()
 	listed := len(states)
