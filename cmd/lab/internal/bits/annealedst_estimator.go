@@ -30,8 +30,6 @@ func newAnnealedThrough(b batch) estimator {
 	return &annealedThrough{batch: b, slope: 1, rate: steeper}
 }
 
-func (*annealedThrough) evaluations() int { return 1 }
-
 func (e *annealedThrough) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
 	gradient []float64) error {
 	err := e.atBits(ctx, logits, draws, r, gradient, func(slope, phi, _ float64) float64 {

@@ -14,8 +14,6 @@ type concrete struct{ batch }
 
 func newConcrete(b batch) estimator { return concrete{b} }
 
-func (concrete) evaluations() int { return 1 }
-
 func (e concrete) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
 	return e.throughSoft(ctx, logits, draws, r, gradient, false)
 }

@@ -18,8 +18,6 @@ type darn struct{ batch }
 
 func newDARN(b batch) estimator { return darn{b} }
 
-func (darn) evaluations() int { return 1 }
-
 func (e darn) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
 	return e.atBits(ctx, logits, draws, r, gradient, func(slope, phi, bit float64) float64 {
 		return slope * (bit - 0.5) * (bit - logmath.Sigmoid(phi))

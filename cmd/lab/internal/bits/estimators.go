@@ -110,6 +110,9 @@ type batch struct {
 	slots, categories int
 }
 
+// evaluations is that of most estimators.
+func (batch) evaluations() int { return 1 }
+
 // energies returns U of each row. If one is not finite, it returns an error, as
 // the expectation does not exist.
 func (b batch) energies(ctx context.Context, states []int) ([]float64, error) {

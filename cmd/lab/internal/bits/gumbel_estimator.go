@@ -15,8 +15,6 @@ type gumbel struct{ batch }
 
 func newGumbel(b batch) estimator { return gumbel{b} }
 
-func (gumbel) evaluations() int { return 1 }
-
 func (e gumbel) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
 	return e.throughSoft(ctx, logits, draws, r, gradient, true)
 }

@@ -52,8 +52,6 @@ func newNetwork(sizes []int, seed uint64) lab.Perceptron {
 	return p
 }
 
-func (*nvil) evaluations() int { return 1 }
-
 func (e *nvil) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
 	more := e.categories - 1
 	width := e.slots * more

@@ -15,8 +15,6 @@ type straightThrough struct{ batch }
 
 func newStraightThrough(b batch) estimator { return straightThrough{b} }
 
-func (straightThrough) evaluations() int { return 1 }
-
 func (e straightThrough) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
 	gradient []float64) error {
 	return e.atBits(ctx, logits, draws, r, gradient, func(slope, phi, _ float64) float64 {
