@@ -154,10 +154,7 @@ func inside(u float64) float64 { return min(max(u, 1e-12), 1-1e-12) }
 // exactGradient writes ∂E[U]/∂φ of one row of logits, as a sum over all states.
 func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
 	more := len(logits) / len(e.State(0))
-	laws := make([][]float64, len(e.State(0)))
-	for j := range laws {
-		laws[j] = lab.Softmax(append([]float64{0}, logits[j*more:(j+1)*more]...))
-	}
+	laws := lawsOf(logits, more)
 	clear(gradient)
 	for s, u := range e.Energy {
 		for j, v := range e.State(s) {
