@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -177,47 +176,37 @@ func (r *StudyReport) drawColumn(c Column) (*plot.Plot, error) {
 			lineOf(&list, g.labels()[0].legend()).add(math.Max(x, 1e-9), y)
 		}
 	}
-	for i := range list {
-		sort.Stable(&list[i])
+	for _, l := range list {
+		slices.SortStableFunc(l.points, func(a, b Sample) int { return cmp.Compare(a.X, b.X) })
 	}
 	return drawLines(r.Plan.Caption, c.Against, c.Name, standardErrors, list)
 }
 
 // line is a line of a plot, with an interval at each point.
 type line struct {
-	name      string
-	at        plotter.XYs
-	low, high []float64
+	name   string
+	points []Sample
 }
 
 func (l *line) add(x float64, y Sample) {
-	l.at = append(l.at, plotter.XY{X: x, Y: y.Y})
-	l.low = append(l.low, y.Low)
-	l.high = append(l.high, y.High)
+	y.X = x
+	l.points = append(l.points, y)
 }
 
-func (l *line) Len() int           { return len(l.at) }
-func (l *line) Less(i, j int) bool { return l.at[i].X < l.at[j].X }
-func (l *line) Swap(i, j int) {
-	l.at[i], l.at[j] = l.at[j], l.at[i]
-	l.low[i], l.low[j] = l.low[j], l.low[i]
-	l.high[i], l.high[j] = l.high[j], l.high[i]
-}
+func (l *line) Len() int { return len(l.points) }
 
 // YError returns how far the interval of a point reaches down and up.
-func (l *line) YError(i int) (down, up float64) { return l.at[i].Y - l.low[i], l.high[i] - l.at[i].Y }
+func (l *line) YError(i int) (down, up float64) {
+	p := l.points[i]
+	return p.Y - p.Low, p.High - p.Y
+}
 
 // XY returns a point.
-func (l *line) XY(i int) (x, y float64) { return l.at.XY(i) }
+func (l *line) XY(i int) (x, y float64) { return l.points[i].X, l.points[i].Y }
 
 // uncertain reports whether an interval is wider than its point.
 func (l *line) uncertain() bool {
-	for i := range l.at {
-		if l.low[i] < l.high[i] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.points, func(p Sample) bool { return p.Low < p.High })
 }
 
 // lineOf returns the line with the given name, and makes it if it does not
@@ -258,7 +247,7 @@ func drawLines(title, x, y, interval string, list []line) (*plot.Plot, error) {
 	for i := range list {
 		l := &list[i]
 		n := l.Len()
-		if n == 0 || n > 1 && l.at[0].X == l.at[n-1].X {
+		if n == 0 || n > 1 && l.points[0].X == l.points[n-1].X {
 			continue
 		}
 		err := l.draw(p, drawn)
@@ -286,7 +275,7 @@ func (l *line) draw(p *plot.Plot, i int) error {
 		}
 		p.Add(interval)
 	}
-	path, err := plotter.NewLine(l.at)
+	path, err := plotter.NewLine(l)
 	if err != nil {
 		return err
 	}
@@ -312,7 +301,7 @@ func (l *line) draw(p *plot.Plot, i int) error {
 func (l *line) marks(i int) (at plotter.XYs) {
 	stride := (l.Len() + fewPoints - 1) / fewPoints
 	for k := i % stride; k < l.Len(); k += stride {
-		at = append(at, l.at[k])
+		at = append(at, plotter.XY{X: l.points[k].X, Y: l.points[k].Y})
 	}
 	return at
 }
@@ -328,11 +317,11 @@ func (l *line) intervals(colour color.RGBA) (plot.Plotter, error) {
 		return bars, nil
 	}
 	var edge plotter.XYs
-	for i, at := range l.at {
-		edge = append(edge, plotter.XY{X: at.X, Y: l.low[i]})
+	for _, p := range l.points {
+		edge = append(edge, plotter.XY{X: p.X, Y: p.Low})
 	}
-	for i := l.Len() - 1; i >= 0; i-- {
-		edge = append(edge, plotter.XY{X: l.at[i].X, Y: l.high[i]})
+	for _, p := range slices.Backward(l.points) {
+		edge = append(edge, plotter.XY{X: p.X, Y: p.High})
 	}
 	band, err := plotter.NewPolygon(edge)
 	if err != nil {
