@@ -97,7 +97,6 @@ func openLanguage(ctx context.Context, name string, in *lab.Inputs) (*language, 
 
 // A measurement is one number for every item and model.
 type measurement struct {
-	name     string
 	percent  bool
 	clusters []int // items of one cluster depend on each other
 	values   [][]float64
@@ -291,7 +290,7 @@ func (r *knowledgeRun) measure(ctx context.Context, b *lab.Bench) (err error) {
 	for _, name := range r.measurements() {
 		percent := strings.HasPrefix(name, "pairs") || strings.HasPrefix(name, "clozes") ||
 			strings.HasSuffix(name, ": a word, right")
-		r.measured[name] = &measurement{name: name, percent: percent}
+		r.measured[name] = &measurement{percent: percent}
 	}
 	for _, text := range r.texts {
 		err := r.measureSentences(ctx, b, all, text)

@@ -58,8 +58,7 @@ func (r *StudyReport) WithoutTimes() {
 }
 
 // Warnings returns sentences that warn of the limits of the results.
-func (r *StudyReport) Warnings() []string {
-	list := slices.Clone(r.Plan.warnings)
+func (r *StudyReport) Warnings() (list []string) {
 	for _, c := range r.Cells {
 		for _, w := range c.Warnings {
 			list = append(list, c.Labels.String()+": "+w)

@@ -98,8 +98,7 @@ type Plan struct {
 	Between string
 	// chains is the number of chains that the standard errors of single cells
 	// are between, or 0.
-	chains   int
-	warnings []string
+	chains int
 }
 
 // NewPlan makes a plan without cells. The pictures have the title up to its
