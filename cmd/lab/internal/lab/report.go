@@ -320,14 +320,8 @@ func (g group) text(c Column) string {
 			return withError(c.Format, numbers[0], e)
 		}
 	}
-	return formatMean(c.Format, numbers)
-}
-
-// formatMean formats the mean of values with its standard error. A single value
-// has no error.
-func formatMean(format string, values []float64) string {
-	mean, e := samplers.MeanAndError(values)
-	return withError(format, mean, e)
+	mean, e := samplers.MeanAndError(numbers) // a single number has no error
+	return withError(c.Format, mean, e)
 }
 
 // withError formats a mean with its standard error. If that is NaN, it leaves
