@@ -7,7 +7,6 @@ package papers
 import (
 	"bytes"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -129,7 +128,7 @@ func (e Estimate) log() (Estimate, error) {
 }
 
 // minus returns the estimate less another, repetition by repetition.
-func (e Estimate) minus(other Estimate) (Estimate, error) {
+func (e Estimate) minus(other Estimate) Estimate {
 	byRepeat := map[string]float64{}
 	for repeat, x := range e.byRepeat {
 		y, both := other.byRepeat[repeat]
@@ -137,10 +136,7 @@ func (e Estimate) minus(other Estimate) (Estimate, error) {
 			byRepeat[repeat] = x - y
 		}
 	}
-	if len(byRepeat) < 2 {
-		return e, errors.New("a difference needs two repetitions or more")
-	}
-	return repeated(byRepeat), nil
+	return repeated(byRepeat)
 }
 
 // repeated returns the estimate of a number with a value for each repetition.
@@ -198,28 +194,24 @@ type Difference struct {
 	Count           int     // repetitions; 0 if no interval is known
 }
 
+// by takes the error of one estimate.
+func (d *Difference) by(one Estimate) {
+	d.Count = one.Count
+	d.Error = one.Error
+	d.Freedom = float64(one.Count - 1)
+}
+
 // less returns e less other. Repetitions that share their data or target are
 // compared in pairs, others by Welch's interval.
 func (e Estimate) less(other Estimate) Difference {
 	d := Difference{Mean: e.Mean - other.Mean}
 	switch {
-	case e.exact || other.exact:
-		one := e
-		if e.exact {
-			one = other
-		}
-		d.Count, d.Error, d.Freedom = one.Count, one.Error, float64(one.Count-1)
+	case e.exact:
+		d.by(other)
+	case other.exact:
+		d.by(e)
 	case e.byRepeat != nil && other.byRepeat != nil:
-		var pairs []float64
-		for _, repeat := range slices.Sorted(maps.Keys(e.byRepeat)) {
-			y, both := other.byRepeat[repeat]
-			if both {
-				pairs = append(pairs, e.byRepeat[repeat]-y)
-			}
-		}
-		d.Count = len(pairs)
-		d.Freedom = float64(d.Count - 1)
-		d.Error = stat.StdErr(stat.StdDev(pairs, nil), float64(d.Count))
+		d.by(e.minus(other))
 	default:
 		d.Count = min(e.Count, other.Count)
 		a := e.Error * e.Error

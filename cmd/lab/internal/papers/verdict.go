@@ -2,6 +2,7 @@ package papers
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -243,7 +244,11 @@ func (c Cell) estimate(all map[string]Results) (Estimate, error) {
 		if err != nil {
 			return e, fmt.Errorf("%s, %v: %w", c.Results, other, err)
 		}
-		return e.minus(base)
+		pairs := e.minus(base)
+		if pairs.Count < 2 {
+			return e, errors.New("a difference needs two repetitions or more")
+		}
+		return pairs, nil
 	}
 	if c.Log {
 		return e.log()
