@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -143,12 +144,7 @@ func compare(stored, again papers.Results, labels []string, all bool) (c compari
 		if at < 0 {
 			return c, fmt.Errorf("no such cell is stored: %s", strings.Join(cell, " "))
 		}
-		names := make([]string, 0, len(row))
-		for name := range row {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(row)) {
 			depends := strings.Contains(name, "second") || name == "signature" || slices.Contains(labels, name) ||
 				!all && strings.Contains(name, "-at-")
 			if depends || row[name] == "" && stored[at][name] == "" {

@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,12 +124,7 @@ func (c Claim) inPaper() (text string, directed bool) {
 	return text, false
 }
 
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
+func listed(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
 // withoutPlace leaves out of a claim's text where the claim is about.
 func withoutPlace(text string) string {

@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"math"
@@ -298,12 +299,7 @@ func (s Statement) cell(where, of, number string) Cell {
 	return c
 }
 
-func (s Statement) label() string {
-	if s.Label == "" {
-		return "sampler"
-	}
-	return s.Label
-}
+func (s Statement) label() string { return cmp.Or(s.Label, "sampler") }
 
 // paperName returns the name that a cell here has in the paper.
 func (s Statement) paperName(c Cell) string {
