@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
@@ -47,8 +48,7 @@ fit together. Take texts that the model was not trained on. Of several files, ea
 and all together. With -o, a picture shows the shares by tenths.`)
 	f := s.Flags
 	c := &calibration{}
-	c.texts = lab.DefineFlag(f, "texts", nil, "files with a sentence on each line, with commas between them (needed)",
-		filesOf, joinedWords)
+	c.texts = textsFlag(f)
 	c.sentences = lab.WholeFlag(f, "sentences", 1000, 2, 1<<30, "sentences of the file, for each number of blanks")
 	c.blanks = lab.NumbersFlag(f, "blanks", []int{1, 2}, "numbers of blanks in a sentence, with commas between them")
 	c.least = lab.DefineFlag(f, "least", 0.03, "smallest probability of a fill that is compared", leastProbability,
@@ -71,6 +71,12 @@ func leastProbability(text string) (float64, error) {
 // open opens the model. Its weights are loaded when it first runs.
 func (c *calibration) open() (*infill.Filler, error) {
 	return infill.Open(infill.OpenOptions{Model: *c.model, Device: "cpu"})
+}
+
+// textsFlag defines the flag for the texts that are read.
+func textsFlag(f *pflag.FlagSet) *[]string {
+	return lab.DefineFlag(f, "texts", nil, "files with a sentence on each line, with commas between them (needed)",
+		filesOf, joinedWords)
 }
 
 // filesOf reads the names of files whose last parts differ.
@@ -174,10 +180,7 @@ func (r *calibrationRun) add(p *lab.Plan, text string) {
 		p.Add(1, run, lab.Label{Name: "texts", Value: text}, lab.Label{Name: "blanks", Value: strconv.Itoa(r.blanks)},
 			lab.Label{Name: "forecast", Value: forecast})
 	}
-	for _, part := range r.of.tenths() {
-		cell(part.String(), func(ctx context.Context, b *lab.Bench) error { return r.compare(ctx, b, part) })
-	}
-	for _, part := range coarser {
+	for _, part := range append(r.of.tenths(), coarser...) {
 		cell(part.String(), func(ctx context.Context, b *lab.Bench) error { return r.compare(ctx, b, part) })
 	}
 	cell("all", r.whole)

@@ -49,9 +49,7 @@ Words of one sentence, and pairs of one template, depend on each other: a standa
 between sentences, templates or clozes. Of two models, the difference is taken item by item.
 Take texts that the models were not trained on.`)
 	k := &knowledge{}
-	k.texts = lab.DefineFlag(s.Flags, "texts", nil,
-		"files with a sentence on each line, with commas between them (needed)",
-		filesOf, joinedWords)
+	k.texts = textsFlag(s.Flags)
 	k.models = lab.DefineFlag(s.Flags, "models", []string{""},
 		"a model, or two with a comma between them: names or folders "+
 			"(default: the built-in)", modelsOf, joinedWords)
@@ -380,7 +378,15 @@ func (r *knowledgeRun) measureSentences(ctx context.Context, b *lab.Bench, all [
 		of := make([]masked, len(asked))
 		found = append(found, of)
 		b.Observe(len(found), *r.of.sentences)
-		group.Go(func() error { return maskAll(inner, all, shared.ids, asked, of) })
+		group.Go(func() (err error) {
+			for k, places := range asked {
+				of[k], err = mask(inner, all, shared.ids, places)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	err := group.Wait()
 	if err != nil {
@@ -408,18 +414,6 @@ func (r *knowledgeRun) measureSentences(ctx context.Context, b *lab.Bench, all [
 // masked is what each model loses on masked words, by the chain rule from left
 // to right, and whether the last of the true words is its first choice, 1 or 0.
 type masked struct{ nats, first []float64 }
-
-// maskAll masks each of the sets of words.
-func maskAll(ctx context.Context, all []*language, ids [][]int, asked [][][]int, found []masked) error {
-	for k, places := range asked {
-		m, err := mask(ctx, all, ids, places)
-		if err != nil {
-			return err
-		}
-		found[k] = m
-	}
-	return nil
-}
 
 // mask masks words of a text together, and fills in the true ones one by one.
 func mask(ctx context.Context, all []*language, ids [][]int, places [][]int) (masked, error) {

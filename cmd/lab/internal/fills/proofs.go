@@ -24,8 +24,7 @@ The masked words are one token of the model each. Somebody who knows all probabi
 to convince others, must show the conditional of each beginning that is likelier than the last
 of the fills: the least are these rows. The search does not know them beforehand.`)
 	f := s.Flags
-	paths := lab.DefineFlag(f, "texts", nil, "files with a sentence on each line, with commas between them (needed)",
-		filesOf, joinedWords)
+	paths := textsFlag(f)
 	sentences := lab.WholeFlag(f, "sentences", 100, 2, 1<<30, "sentences of each file, for each number of blanks")
 	blanks := lab.NumbersFlag(f, "blanks", []int{2, 3, 4, 5},
 		"numbers of blanks in a sentence, with commas between them")
