@@ -152,13 +152,13 @@ func (t *Ising) EnergyDerivative(_ context.Context, states []int, energy, deriva
 
 func (t *Ising) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	err := t.EnergyDerivative(ctx, states, energy, gradient[len(states):])
-	bothWays(gradient)
+	BothWays(gradient)
 	return err
 }
 
-// bothWays turns derivatives by spins, in the upper half of gradient, into a
+// BothWays turns derivatives by spins, in the upper half of gradient, into a
 // gradient over both categories.
-func bothWays(gradient []float64) {
+func BothWays(gradient []float64) {
 	n := len(gradient) / 2
 	for i := range n { // every number is read before it is overwritten
 		d := gradient[n+i]
@@ -185,7 +185,7 @@ func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 			})
 		}
 	}
-	bothWays(gradient)
+	BothWays(gradient)
 	return t.Energy(ctx, states, energy)
 }
 

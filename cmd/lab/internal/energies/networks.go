@@ -177,15 +177,10 @@ func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gr
 	for i, p := range f {
 		seed.Data[i] = -2 * t.tau / float64(len(f)) * (p - outputs[i]) * p * (1 - p)
 	}
-	slots := len(t.categories)
-	derivative := gradient[slots:]
+	derivative := gradient[len(t.categories):]
 	clear(derivative)
 	t.network(state).Backward(units, seed, derivative)
-	for j := range slots { // derivative is gradient's upper half: each entry is read before it is overwritten
-		d := derivative[j]
-		gradient[2*j] = -d
-		gradient[2*j+1] = d
-	}
+	targets.BothWays(gradient)
 	return f
 }
 
