@@ -159,23 +159,20 @@ func opensSentences(text string, blank int) bool {
 // also reports whether three or more words all begin with a capital, and one
 // after the first is a function word (titled).
 func heading(words []string) (shouted, titled bool) {
-	lower := 0
-	small := 0
-	inside := false
-	long := false
-	for i, word := range words {
+	shouted = allLoud(words)
+	small := slices.ContainsFunc(words, func(word string) bool {
 		first, _ := utf8.DecodeRuneInString(word)
-		if !loud(word) {
-			lower++
-		}
-		if !unicode.IsUpper(first) {
-			small++
-		}
-		inside = inside || i > 0 && StopWord(word)
-		long = long || utf8.RuneCountInString(word) > 1
-	}
-	shouted = len(words) > 1 && lower == 0 && long
-	return shouted, len(words) > 2 && small == 0 && inside && !shouted
+		return !unicode.IsUpper(first)
+	})
+	return shouted, len(words) > 2 && !small && slices.ContainsFunc(words[1:], StopWord) && !shouted
+}
+
+// allLoud reports whether two or more words are all in capitals. Only single letters like
+// "I" and "A" are not enough.
+func allLoud(words []string) bool {
+	quiet := slices.ContainsFunc(words, func(word string) bool { return !loud(word) })
+	long := slices.ContainsFunc(words, func(word string) bool { return utf8.RuneCountInString(word) > 1 })
+	return len(words) > 1 && !quiet && long
 }
 
 // shouted reports whether the words beside a blank, at most two on each side,
@@ -184,15 +181,7 @@ func heading(words []string) (shouted, titled bool) {
 func shouted(left, right string) bool {
 	before := strings.FieldsFunc(left, notLetter)
 	after := strings.FieldsFunc(right, notLetter)
-	words := append(before[max(0, len(before)-2):], after[:min(2, len(after))]...)
-	long := false
-	for _, word := range words {
-		if !loud(word) {
-			return false
-		}
-		long = long || utf8.RuneCountInString(word) > 1
-	}
-	return long && len(words) > 1
+	return allLoud(append(before[max(0, len(before)-2):], after[:min(2, len(after))]...))
 }
 
 func notLetter(r rune) bool {
