@@ -184,16 +184,6 @@ func bias(g *onnx.Graph, r Rows, lengths *onnx.Value) *onnx.Value {
 	return g.Mul(beyond, g.Scalar(-1e9))
 }
 
-// backward appends the derivative of the sum of the targets' log-probabilities
-// with respect to the embeddings of the words, [rows·tokens × width].
-func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
-	gradients, err := g.Differentiate([]*onnx.Value{p.State}, []*onnx.Value{p.Seed}, []*onnx.Value{p.Words})
-	if err != nil {
-		return nil, err
-	}
-	return g.Reshape(gradients[0], r.Rows.Times(r.Tokens), p.Table.Shape[1]), nil
-}
-
 // Gradient builds the graph of [Conditionals] with a backward pass. Its rows
 // come in groups: rows = chains·terms, chain by chain. For every chain c and
 // slot j the graph computes
@@ -227,11 +217,12 @@ func Gradient(name string, m Model) (*onnx.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	gradient, err := p.backward(g, r)
+	gradients, err := g.Differentiate([]*onnx.Value{p.State}, []*onnx.Value{p.Seed}, []*onnx.Value{p.Words})
 	if err != nil {
 		return nil, err
 	}
 	width := p.Table.Shape[1]
+	gradient := g.Reshape(gradients[0], r.Rows.Times(r.Tokens), width) // by the embeddings of the words
 	byTerm := g.Mul(g.Reshape(g.Gather(gradient, at, 0), chains, terms, slots, width), weights)
 	sum := g.ReduceSum(byTerm, false, 1)        // [chains slots width]
 	rowsOfE := g.Gather(p.Table, candidates, 0) // [slots candidates width]
