@@ -393,15 +393,12 @@ func (in inference) gemm() {
 // deviation.
 func (in inference) normalize() {
 	in.set(in.x.DType, in.x.Shape)
-	axis := in.node.intAttribute("axis", -1)
-	if axis < 0 {
-		axis += int64(len(in.x.Shape))
-	}
+	axis := along(in.node.intAttribute("axis", -1), in.x)
 	for _, v := range in.node.Outputs[1:] { // mean and deviation
 		v.DType = Float
 		v.Shape = slices.Clone(in.x.Shape)
 		v.Unranked = false
-		for i := max(axis, 0); i < int64(len(in.x.Shape)); i++ {
+		for i := max(axis, 0); i < len(in.x.Shape); i++ {
 			v.Shape[i] = Fixed(1)
 		}
 	}
@@ -676,17 +673,15 @@ func (in inference) slice() {
 		return
 	}
 	held := in.held(0)
-	for k, axis := range axes {
-		if axis < 0 {
-			axis += int64(len(s))
-		}
-		if axis < 0 || axis >= int64(len(s)) {
+	for k, at := range axes {
+		axis := along(at, in.x)
+		if axis < 0 || axis >= len(s) {
 			return
 		}
 		var cut bool
 		s[axis], held, cut = sliced(s[axis], starts[k], ends[k], steps[k], held)
 		if !cut {
-			s[axis] = in.unknown(int(axis))
+			s[axis] = in.unknown(axis)
 		}
 	}
 	in.set(in.x.DType, s)
