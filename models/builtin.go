@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -73,7 +72,7 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 			if err := os.RemoveAll(target); err != nil {
 				return nil, err
 			}
-			if err := writeFile(target, bytes.NewReader(content)); err != nil {
+			if err := writeFile(target, content); err != nil {
 				return nil, err
 			}
 		}

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -244,7 +243,7 @@ func (s *Store) Quantize(ctx context.Context, b *Bundle, name string, largest ma
 		if err != nil {
 			return nil, err
 		}
-		if err := writeFile(filepath.Join(dir, cardName), bytes.NewReader(card)); err != nil {
+		if err := writeFile(filepath.Join(dir, cardName), card); err != nil {
 			return nil, err
 		}
 		return s.seal(ctx, name, dir, dir+string(filepath.Separator), m, append(names, cardName))

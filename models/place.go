@@ -1,13 +1,11 @@
 package models
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -354,7 +352,7 @@ func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files
 		}
 		if config != nil {
 			names = append(names, configName)
-			if err := writeFile(filepath.Join(dir, configName), bytes.NewReader(append(config, '\n'))); err != nil {
+			if err := writeFile(filepath.Join(dir, configName), append(config, '\n')); err != nil {
 				return nil, err
 			}
 		}
@@ -383,7 +381,7 @@ func copyFile(from, to string) error {
 	return regular.Copy(from, to)
 }
 
-func writeFile(path string, content io.Reader) error {
+func writeFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -391,7 +389,7 @@ func writeFile(path string, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, content)
+	_, err = file.Write(content)
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
