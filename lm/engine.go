@@ -251,9 +251,7 @@ func (e *engine) abandon(r *request) bool {
 // drop removes the waiting rows of r from the queues. Once no call runs rows of
 // r, the request ends with err.
 func (e *engine) drop(r *request, err error) {
-	if r.err == nil {
-		r.err = err
-	}
+	r.err = cmp.Or(r.err, err)
 	is := func(other *request) bool { return other == r }
 	e.light = slices.DeleteFunc(e.light, is)
 	e.heavy = slices.DeleteFunc(e.heavy, is)

@@ -362,10 +362,7 @@ func decode(key string, slots int) (state []int, perRow int) {
 			perRow++
 		}
 	}
-	if perRow == 0 {
-		perRow = slots
-	}
-	return state, perRow
+	return state, cmp.Or(perRow, slots)
 }
 
 // begin forgets which rows the previous call found or needed.

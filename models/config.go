@@ -175,9 +175,7 @@ type configReader struct {
 }
 
 func (r *configReader) fail(format string, arguments ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, arguments...)
-	}
+	r.err = cmp.Or(r.err, fmt.Errorf(format, arguments...))
 }
 
 // read decodes the value of key to into. It returns false if the key is

@@ -320,10 +320,7 @@ func round(ctx context.Context, t safetensors.Tensor, factors []float32) (steps,
 		for _, x := range row {
 			largest = max(largest, x, -x) // NaN stays
 		}
-		scale := largest / most
-		if scale == 0 {
-			scale = 1 // for a row of zeros
-		}
+		scale := cmp.Or(largest/most, 1) // 1 for a row of zeros
 		if !positive(scale) {
 			return nil, nil, fmt.Errorf("%s: tensor %s: row %d has the number %g", t.Path, t.Name,
 				len(steps)/t.Shape[1], largest)

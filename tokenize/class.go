@@ -310,9 +310,7 @@ func albertSteps(c *configuration, _ [7]string, file *pipelineFile) {
 	}
 	file.Normalizer = &pipelineStep{Type: "Sequence", Normalizers: steps}
 	file.PreTokenizer = metaspaceWords(isTrue(c.PrefixSpace))
-	if file.PostProcessor == nil {
-		file.PostProcessor = around("[CLS]", "[SEP]")
-	}
+	file.PostProcessor = cmp.Or(file.PostProcessor, around("[CLS]", "[SEP]"))
 }
 
 // debertaSteps makes the steps of DebertaV2Tokenizer.

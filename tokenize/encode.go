@@ -64,11 +64,7 @@ func (e *encoder) finish() (*Encoding, error) {
 	return e.encoding, nil
 }
 
-func (e *encoder) fail(err error) {
-	if e.err == nil {
-		e.err = err
-	}
-}
+func (e *encoder) fail(err error) { e.err = cmp.Or(e.err, err) }
 
 func (e *encoder) add(id, start, end, word int) {
 	e.encoding.IDs = append(e.encoding.IDs, id)

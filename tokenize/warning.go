@@ -200,10 +200,7 @@ func (s *pipelineStep) words() (list []string) {
 			return nil
 		}
 	case "Replace":
-		pattern := s.Pattern.String
-		if pattern == nil {
-			pattern = s.Pattern.Regex
-		}
+		pattern := cmp.Or(s.Pattern.String, s.Pattern.Regex)
 		if pattern != nil {
 			text := fmt.Sprintf("Replace %.40q", *pattern)
 			if s.Content != " " {

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,11 +39,8 @@ func Download(ctx context.Context, f Plain, path string, o Options) error {
 	}
 	c := newClient(o, address)
 	c.begun = true
-	d := &download{client: c, address: f.Address, name: filepath.Base(path), path: path, size: f.Size,
-		again: "try again later", kind: "SHA-256", sum: f.SHA256, hash: sha256.New()}
-	if d.size == 0 {
-		d.size = unknownSize
-	}
+	d := &download{client: c, address: f.Address, name: filepath.Base(path), path: path,
+		size: cmp.Or(f.Size, unknownSize), again: "try again later", kind: "SHA-256", sum: f.SHA256, hash: sha256.New()}
 	c.Progress.Begin(d.name, 0, d.size)
 	return d.run(ctx)
 }

@@ -186,9 +186,7 @@ func New(name string) *Graph {
 func (g *Graph) Err() error { return g.err }
 
 func (g *Graph) fail(format string, args ...any) {
-	if g.err == nil {
-		g.err = fmt.Errorf("onnx graph %q: "+format, append([]any{g.Name}, args...)...)
-	}
+	g.err = cmp.Or(g.err, fmt.Errorf("onnx graph %q: "+format, append([]any{g.Name}, args...)...))
 }
 
 // value returns a new value. Its name is hint, with a number if the name is

@@ -91,15 +91,11 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	threads := o.Threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
 	r := &Runtime{
 		library:  path,
 		version:  version,
 		sessions: map[*Session]struct{}{},
-		settings: settings{threads: threads, warnings: o.warnings, cudaDevice: -1},
+		settings: settings{threads: cmp.Or(o.Threads, runtime.GOMAXPROCS(0)), warnings: o.warnings, cudaDevice: -1},
 	}
 	if device == "cpu" {
 		r.device = "cpu"

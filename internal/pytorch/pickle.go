@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -110,9 +111,7 @@ type unpickler struct {
 }
 
 func (u *unpickler) fail(format string, arguments ...any) {
-	if u.err == nil {
-		u.err = fmt.Errorf(format, arguments...)
-	}
+	u.err = cmp.Or(u.err, fmt.Errorf(format, arguments...))
 }
 
 // load runs the pickle at the start of data, and returns the value that it makes.

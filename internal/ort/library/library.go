@@ -298,10 +298,7 @@ func (o Options) folder(c *carrier, shelf string) string {
 }
 
 func (o Options) progress() Progress {
-	if o.Progress == nil {
-		return silent{}
-	}
-	return o.Progress
+	return cmp.Or[Progress](o.Progress, silent{})
 }
 
 func (o Options) say(format string, arguments ...any) {

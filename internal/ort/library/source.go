@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,11 +113,7 @@ func (s release) bring(ctx context.Context, c *carrier, folder string, progress 
 
 // mirror returns the address under which the releases lie.
 func mirror() string {
-	address := os.Getenv(MirrorVariable)
-	if address == "" {
-		return publisher
-	}
-	return strings.TrimRight(address, "/")
+	return strings.TrimRight(cmp.Or(os.Getenv(MirrorVariable), publisher), "/")
 }
 
 // run runs a program in folder, which is also its temporary folder, and returns

@@ -1,6 +1,7 @@
 package chains
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -162,9 +163,7 @@ func compare(p *lab.Plan, d *distribution, o Options, seed uint64, more ...lab.L
 		return err
 	}
 	for _, spec := range list {
-		if spec.Steps == 0 {
-			spec.Steps = o.Steps
-		}
+		spec.Steps = cmp.Or(spec.Steps, o.Steps)
 		if n := float64(spec.Steps) * float64(len(starts)); n > maxKept {
 			return lab.Refuse("steps",
 				"%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d can "+

@@ -88,9 +88,7 @@ func readAlignment(text string) (sequences []int, sites int, err error) {
 			sequences = append(sequences, max(0, strings.IndexRune(residues, letter)))
 		}
 		length = len(sequences) - length
-		if sites == 0 {
-			sites = length
-		}
+		sites = cmp.Or(sites, length)
 		if length != sites {
 			return nil, 0, fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted", n, length,
 				sites)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"embed"
 	"encoding/binary"
@@ -129,9 +130,7 @@ func (t *regression) Split(r *rand.Rand, scale string) Split {
 			origin = slices.Min(column)
 			unit = slices.Max(column) - origin
 		}
-		if unit == 0 {
-			unit = 1 // the column is constant
-		}
+		unit = cmp.Or(unit, 1) // the column may be constant
 		for _, part := range [][]float64{s.TrainX, s.TestX} {
 			for i := j; i < len(part); i += t.Inputs {
 				part[i] = (part[i] - origin) / unit

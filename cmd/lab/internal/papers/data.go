@@ -240,11 +240,11 @@ func (s Statement) stated(text, where string) (list []Claim, err error) {
 	if words != "" && len(others) > 1 {
 		return nil, fmt.Errorf("%q: words of its own are for one claim, and these are %d", text, len(others))
 	}
-	margin, err := numberOr(parts[3], 0)
+	margin, err := strconv.ParseFloat(cmp.Or(parts[3], "0"), 64)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
-	times, err := numberOr(parts[4], 1)
+	times, err := strconv.ParseFloat(cmp.Or(parts[4], "1"), 64)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
@@ -275,14 +275,6 @@ func (s Statement) stated(text, where string) (list []Claim, err error) {
 		list = append(list, c)
 	}
 	return list, nil
-}
-
-// numberOr reads a number, or returns another for no text.
-func numberOr(text string, otherwise float64) (float64, error) {
-	if text == "" {
-		return otherwise, nil
-	}
-	return strconv.ParseFloat(text, 64)
 }
 
 // cell returns the cell of a label, or a number that is given.
