@@ -80,7 +80,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, measuring: make(chan struct{}, 1)}
 	m.chunk = limits(bundle.Config, runtime.Device())
-	m.packed = packed(bundle)
+	m.packed = bundle.Graph == "" && bert.Model{Bundle: bundle}.Packed()
 	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
 		if m.packed {
 			return graphOf(b, o.SeparatorID, graphs.PackedConditionals)
@@ -88,7 +88,12 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return graphOf(b, o.SeparatorID, graphs.Conditionals)
 	}
 	m.gradient.build = func(b *models.Bundle) (*onnx.Graph, error) {
-		return gradientOf(b, o.SeparatorID, graphs.Gradient)
+		why := b.NoGradient()
+		if why != "" {
+			return nil, fmt.Errorf("model %s has no gradient: %s; use the gradient local, or a sampler without one",
+				b.Name, why)
+		}
+		return graphOf(b, o.SeparatorID, graphs.Gradient)
 	}
 	m.conditionals.inputs = []string{graphs.InputIDs, graphs.InputQueries, graphs.InputTargets, graphs.InputCandidates,
 		graphs.InputChosen}
@@ -343,13 +348,10 @@ func (l *lazySession) close() error {
 	return err
 }
 
-// writer builds one of the graphs of a model: log-probabilities, say, or
-// gradients.
-type writer = func(name string, m graphs.Model) (*onnx.Graph, error)
-
-// graphOf builds, by write, a graph of the model in b. separator is the token
-// that ends the first text of a pair.
-func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
+// graphOf builds, by write, a graph of the model in b: of log-probabilities, say, or of
+// gradients. separator is the token that ends the first text of a pair.
+func graphOf(b *models.Bundle, separator int,
+	write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
 	if b.Graph == "" {
 		return write(b.Name, bert.Model{Bundle: b, Separator: separator})
 	}
@@ -358,19 +360,6 @@ func graphOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error)
 		return nil, err
 	}
 	return write(b.Name, m)
-}
-
-// packed reports whether rows of the bundle's model may have several lengths.
-func packed(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Packed() }
-
-// gradientOf does what [graphOf] does, for graphs with a backward pass.
-func gradientOf(b *models.Bundle, separator int, write writer) (*onnx.Graph, error) {
-	why := b.NoGradient()
-	if why != "" {
-		return nil, fmt.Errorf("model %s has no gradient: %s; use the gradient local, or a sampler without one", b.Name,
-			why)
-	}
-	return graphOf(b, separator, write)
 }
 
 // Import copies an exported graph, its files of weights and its tokenizer into
