@@ -214,20 +214,15 @@ func (g *Graph) Input(name string, t DType, shape ...Dim) *Value {
 	return v
 }
 
-// Output declares v as an output, under the given name.
+// Output declares a copy of v as an output, under the given name: inputs and
+// constants keep theirs, and a value may be output twice.
 func (g *Graph) Output(name string, v *Value) {
 	if g.names[name] > 0 {
 		g.fail("output %s: the name is taken", name)
 	}
-	g.Outputs = append(g.Outputs, g.named(name, v))
-}
-
-// named returns a copy of v with the given name: inputs and constants keep
-// theirs, and a value may be output twice.
-func (g *Graph) named(name string, v *Value) *Value {
 	out := g.value(name, v.DType, v.Shape)
 	g.add(&Node{Op: "Identity", Inputs: []*Value{v}, Outputs: []*Value{out}})
-	return out
+	g.Outputs = append(g.Outputs, out)
 }
 
 // initializer appends a constant. If it is small and holds whole numbers,

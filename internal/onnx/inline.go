@@ -125,17 +125,13 @@ func (in *inliner) affords(n *Node) error {
 // unknownElement stands for an unknown element in Graph.content.
 var unknownElement = Dim{0, "?"}
 
+// constant adds a constant. In half precision, it is cast to single precision.
 func (in *inliner) constant(c modelConstant) {
-	in.values[c.name] = in.single(in.graph.initializer(c.name, c.tensor))
-}
-
-// single returns v cast to single precision if v has half precision, else v
-// itself.
-func (in *inliner) single(v *Value) *Value {
+	v := in.graph.initializer(c.name, c.tensor)
 	if v.DType == Float16 || v.DType == BFloat16 {
-		return in.graph.Cast(v, Float)
+		v = in.graph.Cast(v, Float)
 	}
-	return v
+	in.values[c.name] = v
 }
 
 // wholes returns the elements of a tensor of whole numbers, or nil for other
