@@ -103,7 +103,7 @@ func (c Claim) inPaper() (text string, directed bool) {
 	so, opposite, open := c.paperSays()
 	name := c.Text
 	if c.Low.Results != "" {
-		name = withoutPlace(c.Text)
+		name, _, _ = strings.Cut(name, " (") // without where the claim is about
 	}
 	if c.Stated {
 		if len(opposite) > 0 {
@@ -125,9 +125,3 @@ func (c Claim) inPaper() (text string, directed bool) {
 }
 
 func listed(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
-
-// withoutPlace leaves out of a claim's text where the claim is about.
-func withoutPlace(text string) string {
-	name, _, _ := strings.Cut(text, " (")
-	return name
-}

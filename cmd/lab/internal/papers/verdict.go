@@ -327,18 +327,12 @@ func together(texts []string) string {
 	return strings.Join(names, ", ")
 }
 
-// findings counts the distinct claims by their findings.
-func (j *Judgements) findings() map[Finding]int {
-	count := map[Finding]int{}
-	for one := range maps.Values(j.byKey) {
-		count[one.Finding]++
-	}
-	return count
-}
-
 // Count says how many claims there are, and how many are decided.
 func (j *Judgements) Count() string {
-	of := j.findings()
+	of := map[Finding]int{}
+	for _, one := range j.byKey {
+		of[one.Finding]++
+	}
 	few := ""
 	if of[Unknown] > 0 {
 		few = fmt.Sprintf(", and %d have too few repetitions", of[Unknown])
