@@ -70,9 +70,6 @@ func decodeBytes(token string) string {
 	return text.String()
 }
 
-// byteToken returns the token of a byte in a vocabulary of characters.
-func byteToken(b int) string { return fmt.Sprintf("<0x%02X>", b) }
-
 // byteOf returns the byte that a token of a vocabulary of characters stands
 // for, or -1 if the token stands for no byte.
 func byteOf(token string) int {
@@ -116,7 +113,7 @@ func newCharacterPairs(vocabulary map[string]int, file *pipelineModel) (*bytePai
 		}
 	}
 	for b := range m.bytes {
-		id, ok := vocabulary[byteToken(b)]
+		id, ok := vocabulary[fmt.Sprintf("<0x%02X>", b)]
 		m.bytes[b] = id
 		if !ok {
 			m.bytes[b] = -1

@@ -373,7 +373,7 @@ func (t *Tokenizer) loadAdded(tokens []added) error {
 
 // simpleNormalizers are the normalizers without settings, by type.
 var simpleNormalizers = map[string]normalizer{"NFC": normalForm(norm.NFC), "NFD": normalForm(norm.NFD),
-	"NFKC": normalForm(norm.NFKC), "NFKD": normalForm(norm.NFKD), "StripAccents": keep(notMark), "Lowercase": lowerCase}
+	"NFKC": normalForm(norm.NFKC), "NFKD": normalForm(norm.NFKD), "StripAccents": stripAccents, "Lowercase": lowerCase}
 
 // gapPattern is the pattern of what DebertaV2Tokenizer makes a space.
 const gapPattern = `\s{2,}|[\n\r\t]`

@@ -90,22 +90,16 @@ func normalForm(form norm.Form) normalizer {
 	}
 }
 
-// keep returns a normalizer that drops the characters for which holds is false.
-func keep(holds func(r rune) bool) normalizer {
-	return func(l letters) letters {
-		var out letters
-		for i, r := range l.runes {
-			if holds(r) {
-				out.add(r, l.source[i])
-			}
+// stripAccents drops marks of every kind, after a normal form has separated them.
+func stripAccents(l letters) letters {
+	var out letters
+	for i, r := range l.runes {
+		if !unicode.Is(unicode.M, r) {
+			out.add(r, l.source[i])
 		}
-		return out
 	}
+	return out
 }
-
-// notMark returns false for marks of every kind, which stripping accents drops
-// after a normal form has separated them.
-func notMark(r rune) bool { return !unicode.Is(unicode.M, r) }
 
 func lowerCase(l letters) letters {
 	var out letters
