@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -92,28 +91,6 @@ func (s *sentenceSet) encode(sentences [][]string) {
 			s.states = append(s.states, endMark)
 		}
 	}
-}
-
-// split draws a fifth of the sentences to test with.
-func (s *sentenceSet) split(b *lab.Bench) (train, test []int) {
-	count := len(s.states) / s.words
-	all := lab.RowsOf(s.states, s.words, b.Stream("split").Perm(count))
-	cut := count / 5 * s.words
-	return all[cut:], all[:cut]
-}
-
-// write writes up to 100 sentences, one a line.
-func (s *sentenceSet) write(out io.Writer, states []int) error {
-	var text strings.Builder
-	for sentence := range slices.Chunk(states[:min(len(states), 100*s.words)], s.words) {
-		var words []string
-		for _, v := range sentence {
-			words = append(words, s.vocabulary[v])
-		}
-		text.WriteString(strings.TrimRight(strings.Join(words, " "), " ") + "\n")
-	}
-	_, err := io.WriteString(out, text.String())
-	return err
 }
 
 // bigrams is a law by the chain rule, of each word given the one before it. To
@@ -204,14 +181,18 @@ each word given the one before it. The slides have --words 20 --vocabulary 10000
 	return s
 }
 
-// parts returns what a repetition learns from, what it tests with, and the law
-// of each slot.
+// parts returns what a repetition learns from, a fifth of the sentences, drawn to
+// test with, and the law of each slot.
 func (s *sentenceSet) parts(b *lab.Bench) (examples, tests []int, laws [][]float64) {
-	examples, tests = s.split(b)
-	return examples, tests, chains.CategoryLaws(slices.Collect(slices.Chunk(examples, s.words)), len(s.vocabulary))
+	count := len(s.states) / s.words
+	all := lab.RowsOf(s.states, s.words, b.Stream("split").Perm(count))
+	cut := count / 5 * s.words
+	examples = all[cut:]
+	return examples, all[:cut], chains.CategoryLaws(slices.Collect(slices.Chunk(examples, s.words)), len(s.vocabulary))
 }
 
-// show writes sentences to a file of the folder, unless there is none.
+// show writes up to 100 sentences, one a line, to a file of the folder, unless there is
+// none.
 func (s *sentenceSet) show(b *lab.Bench, name string, states []int) error {
 	if b.Folder == "" {
 		return nil
@@ -220,5 +201,14 @@ func (s *sentenceSet) show(b *lab.Bench, name string, states []int) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.write(file, states), file.Close())
+	var text strings.Builder
+	for sentence := range slices.Chunk(states[:min(len(states), 100*s.words)], s.words) {
+		var words []string
+		for _, v := range sentence {
+			words = append(words, s.vocabulary[v])
+		}
+		text.WriteString(strings.TrimRight(strings.Join(words, " "), " ") + "\n")
+	}
+	_, err = file.WriteString(text.String())
+	return errors.Join(err, file.Close())
 }
