@@ -349,13 +349,10 @@ func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient
 // bounds returns E[f] and the log-likelihood in nats per image: log mean exp f,
 // over particles draws for each image.
 func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood float64) {
-	var logs [][]float64 // [images][particles]
+	logs := make([][]float64, p.bits[0].Rows) // [images][particles]
 	for range particles {
 		m.climb(p, r)
 		values := (&layer{m, 0, p}).share(p.bits[1].Data, false).value
-		if logs == nil {
-			logs = make([][]float64, len(values))
-		}
 		elbo += stat.Mean(values, nil) / float64(particles)
 		for i, f := range values {
 			logs[i] = append(logs[i], f)
