@@ -273,11 +273,7 @@ func (b *builder) weight(name string, fan int, shape ...int64) *onnx.Value {
 	if n := len(b.layout); n > 0 {
 		t.first = b.layout[n-1].first + b.layout[n-1].size()
 	}
-	var dims onnx.Shape
-	for _, d := range shape {
-		dims = append(dims, onnx.Fixed(d))
-	}
-	v := b.Input(name, onnx.Float, dims...)
+	v := b.Input(name, onnx.Float, onnx.FixedShape(shape...)...)
 	b.layout = append(b.layout, t)
 	b.values = append(b.values, v)
 	return v
