@@ -190,12 +190,8 @@ func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, state
 	gradient []float64) error {
 	p := t.inputs.Cols
 	n := len(t.categories)
-	inputs := lab.Matrix(len(terms), p, make([]float64, 0, len(terms)*p))
-	outputs := make([]float64, 0, len(terms))
-	for _, i := range terms {
-		inputs.Data = append(inputs.Data, t.inputs.Data[i*p:(i+1)*p]...)
-		outputs = append(outputs, t.outputs[i])
-	}
+	inputs := lab.Matrix(len(terms), p, lab.RowsOf(t.inputs.Data, p, terms))
+	outputs := lab.RowsOf(t.outputs, 1, terms)
 	for c := range energy {
 		t.gradient(states[c*n:(c+1)*n], inputs, outputs, gradient[2*c*n:2*(c+1)*n])
 	}

@@ -109,17 +109,15 @@ func (t *regression) Split(r *rand.Rand, scale string) Split {
 	low := slices.Min(t.Y)
 	high := slices.Max(t.Y)
 	train := examples - examples/5
-	for n, i := range r.Perm(examples) {
-		x := t.X[i*t.Inputs : (i+1)*t.Inputs]
-		y := (t.Y[i] - low) / (high - low)
-		if n < train {
-			s.TrainX = append(s.TrainX, x...)
-			s.TrainY = append(s.TrainY, y)
-		} else {
-			s.TestX = append(s.TestX, x...)
-			s.TestY = append(s.TestY, y)
-		}
+	scaled := make([]float64, examples)
+	for i, y := range t.Y {
+		scaled[i] = (y - low) / (high - low)
 	}
+	order := r.Perm(examples)
+	s.TrainX = RowsOf(t.X, t.Inputs, order[:train])
+	s.TrainY = RowsOf(scaled, 1, order[:train])
+	s.TestX = RowsOf(t.X, t.Inputs, order[train:])
+	s.TestY = RowsOf(scaled, 1, order[train:])
 	column := make([]float64, train)
 	for j := range t.Inputs {
 		for i := range column {
