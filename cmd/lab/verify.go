@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/papers"
 )
 
@@ -106,11 +107,7 @@ func labelNames(path string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var report struct {
-		Cells []struct {
-			Labels []struct{ Name string }
-		}
-	}
+	var report lab.StudyReport
 	if err := json.Unmarshal(text, &report); err != nil {
 		return nil, err
 	}
