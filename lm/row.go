@@ -84,15 +84,9 @@ func (m *MaskedLM) checkRow(r Row) error {
 
 // add appends a row.
 func (b *batch) add(r Row) {
-	for _, id := range r.IDs {
-		b.ids = append(b.ids, int64(id))
-	}
-	for _, p := range r.Positions {
-		b.queries = append(b.queries, int64(p))
-	}
-	for _, id := range r.Targets {
-		b.targets = append(b.targets, int64(id))
-	}
+	b.ids = appendInts(b.ids, r.IDs)
+	b.queries = appendInts(b.queries, r.Positions)
+	b.targets = appendInts(b.targets, r.Targets)
 	if r.Targets == nil { // the graph rates some token
 		b.targets = append(b.targets, make([]int64, len(r.Positions))...)
 	}
@@ -131,9 +125,13 @@ func (m *MaskedLM) template(ids, slots []int) ([]int64, error) {
 	if err := m.check(masked); err != nil {
 		return nil, err
 	}
-	row := make([]int64, len(masked))
-	for i, id := range masked {
-		row[i] = int64(id)
+	return appendInts(nil, masked), nil
+}
+
+// appendInts appends whole numbers to those of a tensor.
+func appendInts(list []int64, numbers []int) []int64 {
+	for _, n := range numbers {
+		list = append(list, int64(n))
 	}
-	return row, nil
+	return list
 }

@@ -460,9 +460,7 @@ func (t *target) query(b *batch, j int) {
 	b.queries = append(b.queries, int64(t.slots[j]))
 	b.targets = append(b.targets, int64(t.support[j][0]))
 	if !t.everything {
-		for _, id := range t.support[j] {
-			b.candidates = append(b.candidates, int64(id))
-		}
+		b.candidates = appendInts(b.candidates, t.support[j])
 		for range t.width - t.categories[j] {
 			b.candidates = append(b.candidates, int64(t.support[j][0]))
 		}
