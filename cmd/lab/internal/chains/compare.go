@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"infill/cmd/lab/internal/lab"
+	"infill/internal/phrase"
 	"infill/samplers"
 )
 
@@ -76,7 +77,7 @@ func newComparison(k kind) *lab.Study {
 		if *repeats == 1 {
 			return p, compare(p, d, o, seed)
 		}
-		p.Between = lab.Counted(*repeats, "repetition")
+		p.Between = phrase.Counted(*repeats, "repetition")
 		for n := range *repeats {
 			d, err := another(ctx, in, f, distribution, n)
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/internal/logmath"
+	"infill/internal/phrase"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -324,7 +325,7 @@ func biasPlan(ctx context.Context, title, caption string, chains, steps int) (*l
 	p.BetweenChains(chains)
 	p.Notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +
 		"exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, α = 2",
-		fmt.Sprintf("observed over %s × %s", lab.Counted(chains, "chain"), lab.Counted(steps, "step"))}
+		fmt.Sprintf("observed over %s × %s", phrase.Counted(chains, "chain"), phrase.Counted(steps, "step"))}
 	add := func(curve string, x float64, l *langevinBias) {
 		p.Cells = append(p.Cells, lab.Cell{
 			Labels: lab.Labels{{Name: "bias", Value: curve}, {Name: "at", Value: strconv.FormatFloat(x, 'g', 3, 64)}},

@@ -18,6 +18,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/logmath"
+	"infill/internal/phrase"
 	"infill/internal/picture"
 	"infill/internal/rawjson"
 	"infill/samplers"
@@ -294,7 +295,7 @@ func (r *StudyReport) Text() string {
 	}
 	between := "one repetition: errors between repetitions are not known"
 	if r.Plan.Between != "" || repeats > 1 {
-		between = "± is a standard error between " + cmp.Or(r.Plan.Between, Counted(repeats, "repetition"))
+		between = "± is a standard error between " + cmp.Or(r.Plan.Between, phrase.Counted(repeats, "repetition"))
 	}
 	fmt.Fprintf(&b, "%s; seed %d\n", between, r.Seed)
 	fmt.Fprintf(&b, "signature: %s\n", r.Signature)
@@ -331,14 +332,6 @@ func withError(format string, mean, standardError float64) string {
 		return fmt.Sprintf(format, mean)
 	}
 	return fmt.Sprintf(format+" ± "+format, mean, standardError)
-}
-
-// Counted formats a number with its noun, such as "1 chain" and "2 chains".
-func Counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // writeColumns writes a table and the meaning of its columns. The first label

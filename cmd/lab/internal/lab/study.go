@@ -31,6 +31,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/internal/logmath"
+	"infill/internal/phrase"
 	"infill/internal/rawjson"
 	"infill/samplers"
 )
@@ -535,6 +536,6 @@ func Plain(text string) string { return notPlain.ReplaceAllString(text, "-") }
 // BetweenChains says that the standard errors of single cells are between so
 // many chains.
 func (p *Plan) BetweenChains(n int) {
-	p.Between = Counted(n, "chain")
+	p.Between = phrase.Counted(n, "chain")
 	p.chains = n
 }
