@@ -46,12 +46,10 @@ func newVerify(out io.Writer) *cobra.Command {
 // verify runs the command of a stored result again and compares all numbers but
 // seconds: in the small, if the result has such options, unless whole is true.
 func verify(ctx context.Context, out io.Writer, folder, name string, whole bool) error {
-	runs := papers.Runs()
-	at := slices.IndexFunc(runs, func(r papers.Run) bool { return r.Name == name })
-	if at < 0 {
+	run, known := papers.RunOf(name)
+	if !known {
 		return &usageError{fmt.Errorf("%q is no stored result: lab verify lists them", name)}
 	}
-	run := runs[at]
 	if run.Needs != "" {
 		return fmt.Errorf("%s needs %s: run lab %s --seed 1 where they are", name, run.Needs, run.Command)
 	}

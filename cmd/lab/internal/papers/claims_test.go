@@ -107,7 +107,7 @@ func TestClaims(t *testing.T) {
 				t.Errorf("%s: the cells contradict it, and the row is silent", c.Text)
 			}
 			for _, name := range c.results() {
-				if _, known := runOf(name); !known {
+				if _, known := RunOf(name); !known {
 					t.Errorf("%s, %s: no run makes %s", row.Of, row.Shows, name)
 				}
 			}

@@ -153,7 +153,7 @@ func (row Row) Missing(all map[string]Results) (list []Run) {
 		if _, found := all[name]; found {
 			continue
 		}
-		run, known := runOf(name)
+		run, known := RunOf(name)
 		if !known {
 			run.Name = name
 		}

@@ -181,7 +181,7 @@ func TestStored(t *testing.T) {
 	}
 	commit := regexp.MustCompile(`\|version:[0-9.]+(-dev)?\+[0-9a-f]{12}$`)
 	for name, results := range all {
-		if _, known := runOf(name); !known {
+		if _, known := RunOf(name); !known {
 			t.Errorf("no run makes %s", name)
 		}
 		for i, row := range results {

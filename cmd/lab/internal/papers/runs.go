@@ -38,8 +38,8 @@ var Runs = sync.OnceValue(func() (list []Run) {
 	return list
 })
 
-// runOf returns the run of that name.
-func runOf(name string) (Run, bool) {
+// RunOf returns the run of that name.
+func RunOf(name string) (Run, bool) {
 	list := Runs()
 	at := slices.IndexFunc(list, func(r Run) bool { return r.Name == name })
 	if at < 0 {

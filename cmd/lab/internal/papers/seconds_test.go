@@ -45,7 +45,7 @@ func secondsTable(all map[string]Results) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
-		run, _ := runOf(name)
+		run, _ := RunOf(name)
 		seconds := fmt.Sprintf("%.0f", sum)
 		if sum == 0 {
 			seconds = run.Takes

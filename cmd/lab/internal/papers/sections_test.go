@@ -97,7 +97,7 @@ func (row Row) write(b *strings.Builder, above map[string]string, all map[string
 func (row Row) runs(all map[string]Results) (string, error) {
 	var list []string
 	for _, name := range slices.Concat(row.Results(), row.Also) {
-		run, _ := runOf(name)
+		run, _ := RunOf(name)
 		took, err := run.time(all)
 		if err != nil {
 			return "", err

@@ -147,7 +147,7 @@ func (c Claim) judge(all map[string]Results) (Judgement, error) {
 	}
 	least := enough
 	for _, name := range c.results() {
-		run, _ := runOf(name)
+		run, _ := RunOf(name)
 		if !run.Random {
 			continue
 		}
@@ -404,7 +404,7 @@ func (e Exact) holds(all map[string]Results) (bool, error) {
 // notRun says why a result that the row reads has not been made; "" if all have.
 func (row Row) notRun() string {
 	for _, name := range row.Results() {
-		if run, _ := runOf(name); run.NotRun != "" {
+		if run, _ := RunOf(name); run.NotRun != "" {
 			return run.NotRun
 		}
 	}

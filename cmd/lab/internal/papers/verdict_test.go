@@ -213,8 +213,8 @@ func TestFill(t *testing.T) {
 // TestSeconds: the sum of the cells that know their seconds. At the paper's
 // sizes, hidden chains on one target take 100/8 · 5,000/2,000 · 1/2 as many.
 func TestSeconds(t *testing.T) {
-	ising, _ := runOf("gwg-ising")
-	hidden, _ := runOf("fhmm")
+	ising, _ := RunOf("gwg-ising")
+	hidden, _ := RunOf("fhmm")
 	all := map[string]Results{"gwg-ising": parsed(t, "sampler,seconds\na,1.5\nb,\nc,3\n")["x"],
 		"dlp-figure-1": parsed(t, "sampler,u\na,2\n")["x"]}
 	const signature = "lab:fhmm|chains:8|repeats:2|steps:2000"
