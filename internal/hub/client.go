@@ -25,7 +25,7 @@ type client struct {
 }
 
 func newClient(o Options, endpoint *url.URL) *client {
-	o.Progress = cmp.Or[Progress](o.Progress, silent{})
+	o.Progress = cmp.Or[Progress](o.Progress, Silent{})
 	o.TokenFrom = cmp.Or(o.TokenFrom, tokenVariable)
 	o.Attempts = cmp.Or(max(o.Attempts, 0), 5)
 	o.WaitMin = cmp.Or(max(o.WaitMin, 0), time.Second)

@@ -101,12 +101,12 @@ type Progress = interface {
 	Waiting(reason error, wait time.Duration)
 }
 
-// silent is a Progress that does nothing.
-type silent struct{}
+// Silent is a Progress that does nothing.
+type Silent struct{}
 
-func (silent) Begin(string, int64, int64)   {}
-func (silent) Advance(int64)                {}
-func (silent) Waiting(error, time.Duration) {}
+func (Silent) Begin(string, int64, int64)   {}
+func (Silent) Advance(int64)                {}
+func (Silent) Waiting(error, time.Duration) {}
 
 // Repository is a model on the hub, at one revision.
 type Repository struct {

@@ -1,10 +1,6 @@
 package library
 
-import (
-	"time"
-
-	"infill/internal/hub"
-)
+import "infill/internal/hub"
 
 // Progress observes a fetch. All calls come from one goroutine.
 type Progress interface {
@@ -16,9 +12,6 @@ type Progress interface {
 var _ Progress = silent{}
 
 // silent is a Progress that does nothing.
-type silent struct{}
+type silent struct{ hub.Silent }
 
-func (silent) Begin(string, int64, int64)   {}
-func (silent) Advance(int64)                {}
-func (silent) Waiting(error, time.Duration) {}
-func (silent) Say(string)                   {}
+func (silent) Say(string) {}
