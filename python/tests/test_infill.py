@@ -500,6 +500,7 @@ def gone(pid):
 @pytest.mark.parametrize("texts", [LONG, [LONG] * 200], ids=["one", "many"])
 def test_interrupt(texts):
     """An interrupt ends the work, and the next call is answered."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs behind a shell's & ignores it
     with Infill() as m:
         first, pid = m.fill("a [MASK] house", top=1)[0], m._process._child._program.pid
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
