@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/adrg/xdg"
 )
@@ -98,6 +99,9 @@ func DefaultName() string { return cmp.Or(os.Getenv(DefaultVariable), BuiltInNam
 // CacheVariable is the environment variable that overrides the cache folder.
 const CacheVariable = "INFILL_CACHE"
 
+// folders is held while package xdg, which has them in variables, reads them again.
+var folders sync.Mutex
+
 // CacheDir returns the absolute path of the cache folder, for models and the
 // onnxruntime library. This is $INFILL_CACHE, or "infill" in the user's cache
 // folder (XDG_CACHE_HOME, ~/.cache, ~/Library/Caches or %LOCALAPPDATA%).
@@ -107,6 +111,8 @@ func CacheDir() (string, error) {
 	if dir == "" {
 		// xdg reads the environment when the program starts, but tests and
 		// embedding programs change it later.
+		folders.Lock()
+		defer folders.Unlock()
 		xdg.Reload()
 		if !filepath.IsAbs(xdg.CacheHome) { // each working folder would get its own cache
 			return "", fmt.Errorf("the user's cache folder is %q, not an absolute path: set %s", xdg.CacheHome,

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"infill/internal/check"
@@ -20,6 +21,23 @@ func TestDefault(t *testing.T) {
 			t.Errorf("the default is %+v, %v; want %s", b, err, want)
 		}
 	}
+}
+
+// TestCacheDirs: goroutines may ask at once, as those do that open models.
+func TestCacheDirs(t *testing.T) {
+	t.Setenv(models.CacheVariable, "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	want := check.Must(models.CacheDir())(t)
+	var asked sync.WaitGroup
+	for range 8 {
+		asked.Go(func() {
+			got, err := models.CacheDir()
+			if err != nil || got != want {
+				t.Errorf("CacheDir() = %s, %v, want %s", got, err, want)
+			}
+		})
+	}
+	asked.Wait()
 }
 
 func TestCacheDir(t *testing.T) {
