@@ -71,7 +71,7 @@ type Filler struct {
 // source is the model of a filler, once it is loaded.
 type source struct {
 	load   func(ctx context.Context) (LanguageModel, error)
-	ready  func(Model) // called when the model is loaded; may be nil
+	ready  func(Model) // called when the model is loaded
 	mutex  sync.Mutex  // guards loaded, model and closed
 	loaded LanguageModel
 	model  Model
@@ -97,7 +97,7 @@ func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
 	load func(context.Context) (LanguageModel, error)) *Filler {
 	model := Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}
 	return &Filler{vocabulary: newVocabulary(tokenizer), tokenizer: tokenizer, maxPositions: maxPositions,
-		source: &source{load: load, model: model}}
+		source: &source{load: load, ready: func(Model) {}, model: model}}
 }
 
 func (s *source) describe(d lm.Description) {
@@ -140,9 +140,7 @@ func (s *source) open(ctx context.Context) (LanguageModel, error) {
 		}
 		s.loaded = m
 		s.describe(m.Description())
-		if s.ready != nil {
-			s.ready(s.model)
-		}
+		s.ready(s.model)
 	}
 	return s.loaded, nil
 }
@@ -259,7 +257,9 @@ func Open(o OpenOptions) (*Filler, error) {
 		}
 		return lm.Open(ctx, bundle, options)
 	})
-	f.source.ready = o.Loaded
+	if o.Loaded != nil {
+		f.source.ready = o.Loaded
+	}
 	f.source.describe(lm.Description{Name: bundle.Name, SHA256: bundle.SHA256, Segments: bundle.Config.Segments,
 		NoGradient: bundle.NoGradient()})
 	return f, nil

@@ -280,9 +280,10 @@ func (t *writer) write(r *Rows) error {
 		var err error
 		switch {
 		case t.form.table():
-			var values []string
-			for _, value := range rawjson.Value(line).List() {
-				values = append(values, rawjson.Plain(value))
+			list := rawjson.Value(line).List()
+			values := make([]string, len(list))
+			for i, value := range list {
+				values[i] = rawjson.Plain(value)
 			}
 			for i, c := range t.columns {
 				t.cells[i] = c.from(r, values)
