@@ -121,7 +121,7 @@ func TestExactSamplersReachTheGrid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const chains, warmUp, steps = 50, 100, 1000
+			const chains, warmUp, steps = 50, 100, 500
 			streams := samplers.Streams(1, name, chains)
 			counts, draws := make([]float64, len(g.probability)), 0.0
 			first, second := make([][]float64, chains), make([][]float64, chains)

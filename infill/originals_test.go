@@ -7,11 +7,7 @@ import (
 
 // Where the originals are known, fills take their capitals, in a long text too.
 func TestOriginals(t *testing.T) {
-	f, err := Open(OpenOptions{Device: "cpu"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := openBuiltIn(t)
 	o := asked{}
 	o.Top = 1
 	far := strings.Repeat(" and then they went on to the next town", 12)

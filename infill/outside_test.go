@@ -79,9 +79,11 @@ func TestOutsideModule(t *testing.T) {
 		if err := json.Unmarshal([]byte(run(root, "mod", "edit", "-json")), &needs); err != nil {
 			t.Fatal(err)
 		}
+		edit := []string{"mod", "edit"}
 		for _, r := range needs.Require {
-			run(dir, "mod", "edit", "-require", r.Path+"@"+r.Version)
+			edit = append(edit, "-require", r.Path+"@"+r.Version)
 		}
+		run(dir, edit...)
 	}
 	ran := false
 	for _, step := range steps {
@@ -96,7 +98,7 @@ func TestOutsideModule(t *testing.T) {
 				tidy()
 			case "go run .":
 				ran = true
-				run(dir, "build", "-o", filepath.Join(dir, "outside"), ".")
+				run(dir, "build", "-o", os.DevNull, ".")
 			default:
 				run(dir, strings.Fields(command)[1:]...)
 			}
@@ -106,7 +108,7 @@ func TestOutsideModule(t *testing.T) {
 		t.Error("the README does not run the program")
 	}
 	write("public.go", public.String())
-	run(dir, "build", "-o", filepath.Join(dir, "outside"), ".")
+	run(dir, "vet", ".") // reads all packages, and links none
 }
 
 // TestOwnTarget: the programs of the page about targets and samplers of one's own build in

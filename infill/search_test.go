@@ -6,19 +6,27 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"infill/internal/lmtest"
 )
 
+// builtIn is the built-in model, which tests share: to open it takes longer than
+// most of them.
+var builtIn struct {
+	once   sync.Once
+	filler *Filler
+	err    error
+}
+
 func openBuiltIn(t *testing.T) *Filler {
 	t.Helper()
-	f, err := Open(OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
+	builtIn.once.Do(func() { builtIn.filler, builtIn.err = Open(OpenOptions{}) })
+	if builtIn.err != nil {
+		t.Fatal(builtIn.err)
 	}
-	t.Cleanup(func() { f.Close() })
-	return f
+	return builtIn.filler
 }
 
 // lawOf is P of two slots by the fake's conditionals, in each direction.

@@ -95,12 +95,12 @@ func TestSpeech(t *testing.T) {
 func TestListRows(t *testing.T) {
 	f := open(t)
 	pattern, err := f.Fill(t.Context(),
-		infill.Request{Template: "The [MASK] was painted [MASK~red|green|blue]."}, nil)
+		infill.Request{Template: "He had [MASK] the [MASK~door|window|gate]."}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed, err := f.Fill(t.Context(), infill.Request{Template: "The [MASK] was painted [MASK].",
-		Fit: infill.Fit{Slots: infill.Lists{2: {"red", "green", "blue"}}}}, nil)
+	listed, err := f.Fill(t.Context(), infill.Request{Template: "He had [MASK] the [MASK].",
+		Fit: infill.Fit{Slots: infill.Lists{2: {"door", "window", "gate"}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
