@@ -84,6 +84,14 @@ func (k *kept) filler(o infill.OpenOptions) (*infill.Filler, error) {
 	return infill.New(borrowed{m}, tokenizer), nil
 }
 
+// ownModels has the calls of a test open models of their own, as the program does.
+// That loads onnxruntime only when a model first runs.
+func ownModels(t *testing.T) {
+	shared := cli.OpenModel
+	cli.OpenModel = infill.Open
+	t.Cleanup(func() { cli.OpenModel = shared })
+}
+
 func (k *kept) close() {
 	for _, m := range k.open {
 		m.Close()

@@ -230,6 +230,7 @@ func TestClosedOutput(t *testing.T) {
 // code 2, nothing on standard output, and onnxruntime never looked for.
 func TestBadInput(t *testing.T) {
 	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
+	ownModels(t)
 	tests := []struct{ name, template, want string }{
 		{"no slot", "he had told me", "infill: no blank in the template: write [MASK] or ___ where a word is wanted\n"},
 		{"lower case", "he had [mask] me", "infill: no blank in the template: \"[mask]\" at byte offset 7 is not " +

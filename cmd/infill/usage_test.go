@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/infill"
 	"infill/internal/ask"
 	"infill/lm"
 )
@@ -15,9 +14,7 @@ import (
 // and loads nothing.
 func TestUsage(t *testing.T) {
 	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
-	shared := cli.OpenModel
-	cli.OpenModel = infill.Open // which loads the library when the model first runs
-	defer func() { cli.OpenModel = shared }()
+	ownModels(t)
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"in.csv", "in.dat"} {
 		if err := os.WriteFile(name, []byte("text\nhe had [MASK] me\n"), 0o666); err != nil {
