@@ -89,21 +89,21 @@ func TestUnspaced(t *testing.T) {
 		return id
 	}
 	for _, c := range []struct {
-		text, fill, want       string
-		touches, opens, beside bool
+		text, fill, want string
+		touches, opens   bool
 	}{
-		{"我[MASK]苹果", "喜欢", "我喜欢苹果", false, true, true},
-		{"我喜欢[MASK]。", "我们", "我喜欢我们。", false, true, true},
-		{"[MASK]喜欢苹果", "我", "我喜欢苹果", false, true, true},
-		{"今日は[MASK]です", "天気", "今日は天気です", false, true, true},
-		{"อากาศ[MASK]มาก", "ดี", "อากาศดีมาก", false, true, true},
-		{"he had [MASK] me", "▁told", "he had told me", false, false, false},
-		{"he tell[MASK] me", "ing", "he telling me", true, false, false},
+		{"我[MASK]苹果", "喜欢", "我喜欢苹果", false, true},
+		{"我喜欢[MASK]。", "我们", "我喜欢我们。", false, true},
+		{"[MASK]喜欢苹果", "我", "我喜欢苹果", false, true},
+		{"今日は[MASK]です", "天気", "今日は天気です", false, true},
+		{"อากาศ[MASK]มาก", "ดี", "อากาศดีมาก", false, true},
+		{"he had [MASK] me", "▁told", "he had told me", false, false},
+		{"he tell[MASK] me", "ing", "he telling me", true, false},
 	} {
 		template := check.Must(tokenizer.Template(c.text))(t)
 		b := template.Blanks[0]
-		if b.TouchesLeft != c.touches || b.Opens != c.opens || b.Unspaced() != c.beside {
-			t.Errorf("%q: touches %t, opens %t, unspaced %t", c.text, b.TouchesLeft, b.Opens, b.Unspaced())
+		if b.TouchesLeft != c.touches || b.Opens != c.opens {
+			t.Errorf("%q: touches %t, opens %t", c.text, b.TouchesLeft, b.Opens)
 		}
 		if got := template.Fill([]int{id(c.fill)}).Text; got != c.want {
 			t.Errorf("%q with %q is %q, want %q", c.text, c.fill, got, c.want)

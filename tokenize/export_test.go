@@ -58,5 +58,4 @@ var GPT2Length = gpt2Length
 
 // Unspaced reports whether the nearest letter of a blank, or the first of a token,
 // is of a script that writes no spaces.
-func (b Blank) Unspaced() bool               { return b.unspaced }
 func (t *Tokenizer) Unspaced(token int) bool { return t.unspaced(token) }

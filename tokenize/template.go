@@ -66,9 +66,6 @@ type Blank struct {
 	// spaceRead reports whether the white space before the blank is a token
 	// that the model reads.
 	spaceRead bool
-	// unspaced reports whether the nearest letter is of a script that writes no
-	// spaces between words.
-	unspaced bool
 }
 
 // Template reads a text with blanks. The text must be valid UTF-8, with at
@@ -325,7 +322,7 @@ func (d *draft) template(lengths []int) *Template {
 		template.Blanks[i] = Blank{
 			Start: blank.start, End: blank.end, Name: blank.name, Pattern: blank.pattern,
 			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
-			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after), unspaced: beside,
+			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after),
 			Opens: spaced || d.tokenizer.opens(d.text[:blank.start], before, beside), spaceRead: spaced,
 		}
 		for range lengths[i] {

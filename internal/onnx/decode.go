@@ -19,11 +19,10 @@ import (
 // Model is an ONNX model as read from a file, with all names. [Graph.Inline]
 // makes it part of a graph.
 type Model struct {
-	Producer string
-	IR       int64
-	Opsets   map[string]int64 // version of each domain of operators; "" is the standard's own
-	Inputs   []ModelValue     // inputs that are not initializers
-	Outputs  []ModelValue
+	IR      int64
+	Opsets  map[string]int64 // version of each domain of operators; "" is the standard's own
+	Inputs  []ModelValue     // inputs that are not initializers
+	Outputs []ModelValue
 
 	constants []modelConstant
 	nodes     []modelNode
@@ -74,7 +73,6 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	graphs := 0
 	err := wire.Open(r, size, "an ONNX model").Message(wire.Fields{
 		1: wire.Int(&m.IR),
-		2: wire.Text(&m.Producer),
 		7: func(f wire.Field) error {
 			graphs++
 			return d.graph(f, m)
