@@ -392,11 +392,12 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		// A body that still comes when the server ends is not waited for. Once it is
 		// there, nothing must end its connection.
 		connection := http.NewResponseController(w)
-		read := context.AfterFunc(s.ending, func() {
+		hurry := func() {
 			connection.SetReadDeadline(time.Now()) //nolint:errcheck // writers of tests have none
-		})
+		}
+		read := context.AfterFunc(s.ending, hurry)
 		defer read()
-		r.Body = wholeBody{http.MaxBytesReader(w, r.Body, s.Limits.Body), h, read, s.ending}
+		r.Body = wholeBody{http.MaxBytesReader(w, r.Body, s.Limits.Body), h, hurry, read, s.ending}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -414,11 +415,15 @@ func deliberate(h http.Header) bool {
 type wholeBody struct {
 	io.ReadCloser
 	answer http.Header
+	hurry  func()      // ends reads that wait
 	read   func() bool // called when the body is read
 	ending context.Context
 }
 
 func (b wholeBody) Read(p []byte) (int, error) {
+	if b.ending.Err() != nil { // package huma may have set a later deadline meanwhile
+		b.hurry()
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err == nil {
 		return n, nil

@@ -232,15 +232,14 @@ func TestOneTarget(t *testing.T) {
 // TestManyWarnings: an answer has few headers, however many warnings there are, and a
 // line of a pipe has all of them, each once.
 func TestManyWarnings(t *testing.T) {
-	o := options(t)
+	o := fakeOptions(t) // it reads 32 tokens
 	var odd []string
 	for i := range 60 {
 		odd = append(odd, fmt.Sprintf("%q, %[1]q", fmt.Sprintf("toldness%d", i)))
 	}
-	long := strings.Repeat("the cat sat . ", 200)
 	var texts []string
 	for i := range 12 {
-		texts = append(texts, fmt.Sprintf("%q", "he had [MASK] me. "+long[:len(long)-14*i]))
+		texts = append(texts, fmt.Sprintf("%q", "the [MASK] sat"+strings.Repeat(" on the cat", 30-i)))
 	}
 	url := started(t, o)
 	s, err := serve.New(o)
@@ -956,7 +955,11 @@ func TestBrokenBodies(t *testing.T) {
 // A server that ends does not wait for a body that still comes, and lets a request
 // that runs end.
 func TestEndsWhileABodyComes(t *testing.T) {
-	s, err := serve.New(options(t))
+	release := make(chan struct{})
+	f, slow := newFaulty(t, func() error { <-release; return nil })
+	slow.failAt.Store(1)
+	s, err := serve.New(serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake",
+		Limits: serve.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -965,37 +968,42 @@ func TestEndsWhileABodyComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := s.HTTPServer()
+	heads := make(chan bool, 2) // of requests, which the server has read
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateActive {
+			heads <- true
+		}
+	}
 	go server.Serve(listener) //nolint:errcheck // it ends by Shutdown
 	begin := func(body string, length int) net.Conn {
 		connection, err := net.Dial("tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
+		check.OK(t, connection.SetReadDeadline(time.Now().Add(10*time.Second))) // less than the time for a body to come
 		fmt.Fprintf(connection, "POST /v1/fill HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
 			"Content-Length: %d\r\n\r\n%s", listener.Addr(), length, body)
 		return connection
 	}
-	const whole = `{"template":"the [MASK] [MASK]","sampler":"gibbs","samples":20,"steps":300,"seed":1}`
+	const whole = `{"template":"the [MASK] sat"}`
 	running, coming := begin(whole, len(whole)), begin(`{"template":`, 500)
-	for at := 0; at < 1; time.Sleep(time.Millisecond) {
-		answer, err := http.Get("http://" + listener.Addr().String() + "/health")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(answer.Body)
-		at = decode[struct {
-			AtWork int `json:"at_work"`
-		}](t, string(text)).AtWork
+	<-heads
+	<-heads
+	for slow.calls.Load() == 0 {
+		time.Sleep(time.Millisecond)
 	}
 	ended := make(chan error)
 	go func() { ended <- server.Shutdown(context.Background()) }()
-	for connection, want := range map[net.Conn]int{running: 200, coming: 503} {
+	answered := func(connection net.Conn, want int) {
 		answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
 		if err != nil || answer.StatusCode != want {
 			t.Errorf("%v %v, want %d", answer, err, want)
 		}
 		connection.Close()
 	}
+	answered(coming, 503)
+	close(release)
+	answered(running, 200)
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
