@@ -2,42 +2,53 @@ package serve_test
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"infill/infill"
 	"infill/internal/serve"
 )
 
 // TestPipeWithoutReader: work that would take hours ends soon after its reader
 // is gone, as with a program that asked and was killed.
 func TestPipeWithoutReader(t *testing.T) {
-	t.Parallel()
-	o := options(t)
-	o.Limits.Time, o.Limits.Rows, o.Limits.Memory = 24*time.Hour, 1<<40, 1<<60
-	s, err := serve.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := `{"id": 1, "path": "/v1/fill", "body": {"template": "the ` + strings.Repeat("[MASK] ", 8) +
-		`end", "top": 1000, "budget": "72000s"}}`
-	answers, out := io.Pipe()
-	ended := make(chan error, 1)
-	go func() { ended <- s.Pipe(t.Context(), strings.NewReader(request), out) }()
-	first := make([]byte, 1)
-	if _, err := io.ReadFull(answers, first); err != nil || first[0] != ' ' {
-		t.Fatalf("not at work: %q, %v", first, err)
-	}
-	answers.Close()
-	select {
-	case err := <-ended:
-		if err == nil {
-			t.Error("no error")
+	f, m := newFaulty(t, nil)
+	m.Before = func(ctx context.Context) error { // works for a day
+		select {
+		case <-ctx.Done():
+		case <-time.After(24 * time.Hour):
 		}
-	case <-time.After(time.Minute):
-		t.Error("still at work")
+		return ctx.Err()
 	}
+	synctest.Test(t, func(t *testing.T) {
+		o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+		o.Limits.Time = 24 * time.Hour
+		s, err := serve.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const request = `{"id": 1, "path": "/v1/fill", "body": {"template": "the [MASK] sat"}}`
+		answers, out := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- s.Pipe(t.Context(), strings.NewReader(request), out) }()
+		first := make([]byte, 1)
+		if _, err := io.ReadFull(answers, first); err != nil || first[0] != ' ' {
+			t.Fatalf("not at work: %q, %v", first, err)
+		}
+		answers.Close()
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Error("no error")
+			}
+		case <-time.After(time.Minute):
+			t.Error("still at work")
+		}
+	})
 }
 
 // A line whose text could not come back as it was sent is refused, whatever it asks for.
@@ -58,32 +69,40 @@ func TestPipeHalfOfAPair(t *testing.T) {
 
 // TestQuietPipe: once all is answered, the server writes nothing more.
 func TestQuietPipe(t *testing.T) {
-	t.Parallel()
-	s, err := serve.New(options(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, ask := io.Pipe()
-	answers, out := io.Pipe()
-	go s.Pipe(t.Context(), in, out) //nolint:errcheck // ends with the test
-	_, err = io.WriteString(ask, `{"id":1,"path":"/v1/models","method":"GET"}`+"\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(answers)
-	line, err := lines.ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, `{"id":1,"status":200,`) {
-		t.Fatalf("%q, error %v", line, err)
-	}
-	more := make(chan byte)
-	go func() {
-		b, _ := lines.ReadByte()
-		more <- b
-	}()
-	select {
-	case b := <-more:
-		t.Errorf("it writes %q", b)
-	case <-time.After(7 * time.Second):
-	}
-	ask.Close()
+	o := options(t)
+	synctest.Test(t, func(t *testing.T) {
+		s, err := serve.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, ask := io.Pipe()
+		answers, out := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- s.Pipe(t.Context(), in, out) }()
+		_, err = io.WriteString(ask, `{"id":1,"path":"/v1/models","method":"GET"}`+"\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(answers)
+		line, err := lines.ReadString('\n')
+		if err != nil || !strings.HasPrefix(line, `{"id":1,"status":200,`) {
+			t.Fatalf("%q, error %v", line, err)
+		}
+		more := make(chan byte, 1)
+		go func() {
+			b, _ := lines.ReadByte()
+			more <- b
+		}()
+		select {
+		case b := <-more:
+			t.Errorf("it writes %q", b)
+		case <-time.After(time.Minute):
+		}
+		ask.Close()
+		out.Close()
+		time.Sleep(time.Minute) // all that it has started ends
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
