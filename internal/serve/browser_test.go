@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -28,28 +29,52 @@ import (
 	"infill/tokenize"
 )
 
-// browser starts headless Chromium, or skips.
+// endBrowser ends what chromium has started, and removes its files.
+var endBrowser = func() error { return nil }
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	err := endBrowser()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// chromium starts a headless browser, which all tests share, or returns nil where
+// there is none.
+var chromium = sync.OnceValues(func() (context.Context, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		ctx, _ := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-background-networking", true),
+			chromedp.Flag("disable-sync", true),
+			chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(60*time.Second))...)
+		ctx, _ = chromedp.NewContext(ctx)
+		endBrowser = func() error { return chromedp.Cancel(ctx) }
+		return ctx, chromedp.Run(ctx)
+	}
+	return nil, nil
+})
+
+// browser opens a tab of a headless Chromium, or skips.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: a browser takes seconds to start")
 	}
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
+	shared, err := chromium()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if path == "" {
+	if shared == nil {
 		t.Skip("no Chromium here: apt-get install chromium")
 	}
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-sync", true),
-		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(60*time.Second))...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel := chromedp.NewContext(shared)
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 6*time.Minute)
 	t.Cleanup(cancel)
@@ -80,12 +105,12 @@ func until(condition string) chromedp.Action {
 
 const done = `document.getElementById("state").textContent === "done"`
 
-// say types a text instead of what the page has.
-func say(text string) chromedp.Tasks {
+// say types a text instead of what the page has, behind a beginning that is there
+// at once.
+func say(beginning, text string) chromedp.Tasks {
 	return chromedp.Tasks{
-		chromedp.Evaluate(
-			`document.getElementById("template").value = ""; document.getElementById("state").textContent = ""; true`,
-			nil),
+		chromedp.Evaluate(fmt.Sprintf(`document.getElementById("template").value = %q;
+			document.getElementById("state").textContent = ""; true`, beginning), nil),
 		chromedp.SendKeys("#template", text+kb.Enter, chromedp.ByID),
 	}
 }
@@ -138,17 +163,18 @@ func TestPageBlanks(t *testing.T) {
 			document.querySelectorAll("#fills li .text button")[i].click();
 		};
 		var type = text => { field.value = text; kept.clear(); showWords(); };`
-	var found [][][2]int
-	var parted [][]string
+	var found []struct {
+		Blanks [][2]int
+		Words  []string
+	}
 	var named []string
 	var sections int
 	do := chromedp.Tasks{chromedp.Navigate(url), chromedp.Evaluate(steps, nil), chromedp.Evaluate(string(list)+`.map(text => {
-		type(text);
-		return pieces().filter(p => p.blank).map(p => [p.at, p.at + p.text.length]);
-	})`, &found), chromedp.Evaluate(string(list)+`.map(text => {
-		type(text);
-		return pieces().filter(p => !p.blank).map(p => p.text);
-	})`, &parted), chromedp.Evaluate(`type("a [MASK] b [MASK] c"); toggle(0);
+		field.value = text;
+		const all = pieces();
+		return {blanks: all.filter(p => p.blank).map(p => [p.at, p.at + p.text.length]),
+			words: all.filter(p => !p.blank).map(p => p.text)};
+	})`, &found), chromedp.Evaluate(`type("a [MASK] b [MASK] c"); toggle(0);
 		[...document.querySelectorAll("#words button")].map(b => b.getAttribute("aria-label"))`, &named)}
 	got := make([]string, len(presses))
 	for i, p := range presses {
@@ -167,8 +193,8 @@ func TestPageBlanks(t *testing.T) {
 				want[i][end] = len(utf16.Encode([]rune(text[:want[i][end]])))
 			}
 		}
-		if !slices.Equal(found[i], want) {
-			t.Errorf("%q has its blanks at %v, on the page at %v", text, want, found[i])
+		if !slices.Equal(found[i].Blanks, want) {
+			t.Errorf("%q has its blanks at %v, on the page at %v", text, want, found[i].Blanks)
 		}
 	}
 	for i, text := range texts {
@@ -176,8 +202,8 @@ func TestPageBlanks(t *testing.T) {
 		for _, span := range tokenize.WordSpans(text, "") {
 			want = append(want, text[span[0]:span[1]])
 		}
-		if !slices.Equal(parted[i], want) {
-			t.Errorf("%q has the words %q, on the page %q", text, want, parted[i])
+		if !slices.Equal(found[i].Words, want) {
+			t.Errorf("%q has the words %q, on the page %q", text, want, found[i].Words)
 		}
 	}
 	if want := []string{"blank 1 for a, press for a word", "blank 2, press for a word", "b, press for a blank",
@@ -383,7 +409,7 @@ func TestPage(t *testing.T) {
 		{"the text is copied",
 			chromedp.Tasks{chromedp.Click("#copy", chromedp.ByID),
 				until(`document.getElementById("copy").textContent === "copied"`)}},
-		{"typing", append(say("he had [MASK] me"), until(done),
+		{"typing", append(say("", "he had [MASK] me"), until(done),
 			chromedp.Text("#fills li .text", &first, chromedp.ByQuery))},
 		// By keyboard alone: tab from the text to the first word, press it,
 		// and it is a blank.
@@ -395,21 +421,21 @@ func TestPage(t *testing.T) {
 				until(`(document.getElementById("template").value.match(/MASK/g) || []).length === 1 && ` + done),
 				chromedp.Value("#template", &template, chromedp.ByID)}},
 		{"an error is told",
-			append(say("[MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] x"),
+			append(say("", "[MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] x"),
 				until(`document.getElementById("wrong").textContent !== ""`),
 				chromedp.Text("#wrong", &wrong, chromedp.ByID),
 				chromedp.Evaluate(`!document.getElementById("fills").hidden`, &stale))},
-		{"fills of another text are dim", chromedp.Tasks{say("He has [MASK] here."), until(done),
+		{"fills of another text are dim", chromedp.Tasks{say("", "He has [MASK] here."), until(done),
 			chromedp.Evaluate(`document.getElementById("template").dispatchEvent(new InputEvent("input"));
 				document.getElementById("how").textContent === "" &&
 				document.getElementById("fills").classList.contains("old")`,
 				&dim),
 			until(done + ` && !document.getElementById("fills").classList.contains("old")`)}},
-		{"the proof of another text goes", chromedp.Tasks{say("He has [MASK] here."), until(done), say("no blank"),
+		{"the proof of another text goes", chromedp.Tasks{say("", "He has [MASK] here."), until(done), say("", "no blank"),
 			until(`document.getElementById("how").textContent === ""`)}},
 		{"a long text, on a narrow screen",
 			chromedp.Tasks{chromedp.EmulateViewport(360, 800), say(strings.Repeat("It rained all day and the river "+
-				"rose. ", 12) + "We stayed [MASK] the house."), until(done), picture("page-long"),
+				"rose. ", 12), "We stayed [MASK] the house."), until(done), picture("page-long"),
 				chromedp.Text("#fills li .text", &long, chromedp.ByQuery),
 				chromedp.Evaluate(fmt.Sprintf(count, "#words button"), &words),
 				chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide)}},
