@@ -417,14 +417,40 @@ func distance(a, b []float64) float64 {
 	return d
 }
 
+// TestRandom: decisions by a stream have their probabilities, to 5 standard
+// errors of 100,000. All else of a kernel follows a script in
+// TestTransitionMatrix.
+func TestRandom(t *testing.T) {
+	const draws = 100000
+	src := random{rand.New(rand.NewPCG(3, 4))}
+	for _, c := range []struct {
+		name   string
+		draw   func() int
+		weight []float64 // sum 10
+	}{
+		{"categorical", func() int { return src.categorical([]float64{0.5, 0, 2, 0.1, 7, 0.4, 0}) },
+			[]float64{0.5, 0, 2, 0.1, 7, 0.4, 0}},
+		{"index", func() int { return src.index(4) }, []float64{2.5, 2.5, 2.5, 2.5}},
+		{"chance", func() int { return slices.Index([]bool{true, false}, src.chance(0.3)) }, []float64{3, 7}},
+	} {
+		counts := make([]float64, len(c.weight))
+		for range draws {
+			counts[c.draw()]++
+		}
+		for i, w := range c.weight {
+			p := w / 10
+			if !(math.Abs(counts[i]-p*draws) <= 5*math.Sqrt(p*(1-p)*draws)) {
+				t.Errorf("%s: %d is drawn %v times of %d, its probability is %v", c.name, i, counts[i], draws, p)
+			}
+		}
+	}
+}
+
 // The kernel run with real streams moves as its transition matrix says. Each
 // observed frequency must lie within 5 standard errors and 3 counts; the
 // counts are for cells too rare for a normal law.
 func TestObservedTransitions(t *testing.T) {
-	chains := 1500
-	if testing.Short() {
-		chains = 300
-	}
+	const chains = 300
 	for _, f := range forms(t) {
 		if f.transitions == nil {
 			continue
