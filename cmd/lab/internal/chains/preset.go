@@ -168,10 +168,15 @@ func (f figure) caption() string {
 	return lab.DiscreteLangevin + ", " + part + ":\n" + f.title
 }
 
+// sum returns the SHA-256 of what the figure runs.
+func (f figure) sum() string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, f.chains, f.steps, f.parts)))
+}
+
 func (f figure) plan(ctx context.Context, in *lab.Inputs, chains, steps int, seed uint64) (*lab.Plan, error) {
 	title := f.name + ": " + f.title
 	// What a preset stands for may change between commits of one version.
-	in.Add("preset", f.name, fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, f.chains, f.steps, f.parts))))
+	in.Add("preset", f.name, f.sum())
 	if f.name == biasPreset {
 		return biasPlan(ctx, title, f.caption(), chains, steps)
 	}
