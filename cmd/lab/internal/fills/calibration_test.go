@@ -29,6 +29,7 @@ var calibrationTexts = filepath.Join("testdata", "sentences.txt")
 type rawModel struct {
 	*lm.MaskedLM
 	tokenizer *tokenize.Tokenizer
+	words     []int // tokens that are whole words
 }
 
 func openRaw(t *testing.T) *rawModel {
@@ -38,13 +39,23 @@ func openRaw(t *testing.T) *rawModel {
 	model := labtest.Must(lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
 		SeparatorID: tokenizer.SeparatorID()}))(t)
 	t.Cleanup(func() { labtest.None(t, model.Close()) })
-	return &rawModel{model, tokenizer}
+	words := slices.DeleteFunc(tokenizer.Fillable(), func(token int) bool {
+		return !tokenizer.Word(token) || tokenizer.Continues(token)
+	})
+	return &rawModel{model, tokenizer, words}
 }
 
-// logp returns log P of every token for one slot of ids.
-func (m *rawModel) logp(t *testing.T, ids []int, slot int) []float32 {
+// logp returns log P of every token for one slot of each of ids.
+func (m *rawModel) logp(t *testing.T, slot int, ids ...[]int) (logp [][]float32) {
 	t.Helper()
-	return labtest.Must(m.LogProbabilities(t.Context(), []lm.Row{{IDs: ids, Positions: []int{slot}}}))(t)[0][0]
+	var rows []lm.Row
+	for _, of := range ids {
+		rows = append(rows, lm.Row{IDs: of, Positions: []int{slot}})
+	}
+	for _, of := range labtest.Must(m.LogProbabilities(t.Context(), rows))(t) {
+		logp = append(logp, of[0])
+	}
+	return logp
 }
 
 // chain returns log P of tokens by the chain rule, in the order of the slots.
@@ -52,32 +63,46 @@ func (m *rawModel) chain(t *testing.T, masked, slots, tokens []int) (sum float64
 	t.Helper()
 	ids := slices.Clone(masked)
 	for i, slot := range slots {
-		sum += float64(m.logp(t, ids, slot)[tokens[i]])
+		sum += float64(m.logp(t, slot, ids)[0][tokens[i]])
 		ids[slot] = tokens[i]
 	}
 	return sum
 }
 
-// enumerate calls found with every fill of words that has the least
-// probability: each word that has it in the first slot, then in the next.
-func (m *rawModel) enumerate(t *testing.T, masked, slots, tokens []int, logp, least float64,
-	found func(tokens []int, p float64)) {
+// begun holds tokens of the first slots, and their log P.
+type begun struct {
+	tokens []int
+	logp   float64
+}
+
+// walk returns every fill of words whose log P is at least least, and the number
+// of their beginnings, each of which has a row: each word that has it in the
+// first slot, then in the next.
+func (m *rawModel) walk(t *testing.T, masked, slots []int, least float64) (fills []begun, rows int) {
 	t.Helper()
-	if len(tokens) == len(slots) {
-		found(tokens, math.Exp(logp))
-		return
-	}
-	ids := slices.Clone(masked)
-	for i, token := range tokens {
-		ids[slots[i]] = token
-	}
-	row := m.logp(t, ids, slots[len(tokens)])
-	for _, token := range m.tokenizer.Fillable() {
-		own := logp + float64(row[token])
-		if m.tokenizer.Word(token) && !m.tokenizer.Continues(token) && math.Exp(own) >= least {
-			m.enumerate(t, masked, slots, append(slices.Clone(tokens), token), own, least, found)
+	fills = []begun{{}}
+	for _, slot := range slots {
+		var asked [][]int
+		for _, b := range fills {
+			ids := slices.Clone(masked)
+			for i, token := range b.tokens {
+				ids[slots[i]] = token
+			}
+			asked = append(asked, ids)
 		}
+		rows += len(asked)
+		var longer []begun
+		for i, row := range m.logp(t, slot, asked...) {
+			for _, token := range m.words {
+				own := fills[i].logp + float64(row[token])
+				if own >= least {
+					longer = append(longer, begun{append(slices.Clone(fills[i].tokens), token), own})
+				}
+			}
+		}
+		fills = longer
 	}
+	return fills, rows
 }
 
 // TestCalibration: the numbers of the study are those of an enumeration of all
@@ -105,15 +130,17 @@ func TestCalibration(t *testing.T) {
 				truth = append(truth, labtest.Must(model.tokenizer.Candidate(word))(t)...)
 			}
 			masked, slots := template.IDs, template.Slots
-			model.enumerate(t, masked, slots, nil, 0, least, func(tokens []int, p float64) {
+			walked, _ := model.walk(t, masked, slots, math.Log(least))
+			for _, f := range walked {
+				p := math.Exp(f.logp)
 				for _, name := range partsOf(p) {
 					fills[name]++
 					said[name] += p
-					if slices.Equal(tokens, truth) {
+					if slices.Equal(f.tokens, truth) {
 						right[name]++
 					}
 				}
-			})
+			}
 			l2r := model.chain(t, masked, slots, truth)
 			backwards := slices.Clone(truth)
 			slices.Reverse(backwards)

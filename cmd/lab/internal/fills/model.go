@@ -25,8 +25,8 @@ import (
 	"infill/tokenize"
 )
 
-// pairsOfTemplate is how many pairs a template of lab/data/pairs.txt gives at most.
-var pairsOfTemplate = 6
+// pairsOf returns how many pairs a template of lab/data/pairs.txt gives at most.
+var pairsOf = func(template int) int { return 6 }
 
 // jointBlanks are the numbers of words that are masked together.
 var jointBlanks = []int{2, 3}
@@ -72,6 +72,12 @@ type language struct {
 	*lm.MaskedLM
 	name      string
 	tokenizer *tokenize.Tokenizer
+	fillable  []int          // tokens that a slot may take
+	filler    *infill.Filler // scores texts
+}
+
+func newLanguage(model *lm.MaskedLM, name string, tokenizer *tokenize.Tokenizer) *language {
+	return &language{model, name, tokenizer, tokenizer.Fillable(), infill.New(model, tokenizer)}
 }
 
 // openLanguage opens a model by its name or folder.
@@ -90,7 +96,7 @@ func openLanguage(ctx context.Context, name string, in *lab.Inputs) (*language, 
 		return nil, err
 	}
 	in.Add("models", bundle.Name, bundle.SHA256)
-	return &language{model, filepath.Base(bundle.Name), tokenizer}, nil
+	return newLanguage(model, filepath.Base(bundle.Name), tokenizer), nil
 }
 
 // A measurement is one number for every item and model.
@@ -439,7 +445,7 @@ func mask(ctx context.Context, all []*language, ids [][]int, places [][]int) (ma
 // likeliest returns the n most probable tokens that may fill a blank, the best
 // first.
 func (l *language) likeliest(logp []float32, n int) []int {
-	return samplers.Likeliest(l.tokenizer.Fillable(), logp, n)
+	return samplers.Likeliest(l.fillable, logp, n)
 }
 
 // blank returns log P of every token in the one blank of a text.
@@ -494,9 +500,10 @@ func minimalPairs(text string, seed uint64) ([]minimalPair, error) {
 		templates++
 		random := rand.New(rand.NewPCG(seed, uint64(templates)))
 		seen := map[string]bool{}
-		for range 20 * pairsOfTemplate {
+		most := pairsOf(templates)
+		for range 20 * most {
 			right, wrong := expandPair(sentence, lists, random)
-			if seen[right] || len(seen) == pairsOfTemplate {
+			if seen[right] || len(seen) == most {
 				continue
 			}
 			seen[right] = true
@@ -571,7 +578,7 @@ func (p minimalPair) hits(ctx context.Context, all []*language) ([]float64, erro
 
 // score returns the pseudo-log-likelihood of a text.
 func (l *language) score(ctx context.Context, text string) (float64, error) {
-	score, err := infill.New(l, l.tokenizer).Score(ctx, infill.ScoreRequest{Text: text})
+	score, err := l.filler.Score(ctx, infill.ScoreRequest{Text: text})
 	if err != nil {
 		return 0, fmt.Errorf("pair %q: %w", text, err)
 	}

@@ -98,7 +98,7 @@ func TestMeasurementError(t *testing.T) {
 // numbers and no difference, and what is obvious it has right.
 func TestModelStudy(t *testing.T) {
 	raw := openRaw(t)
-	model := &language{raw.MaskedLM, "raw", raw.tokenizer}
+	model := newLanguage(raw.MaskedLM, "raw", raw.tokenizer)
 	both := []*language{model, model}
 	plain := labtest.Must(model.tokenizer.Plain("the old man opened the door of his house ."))(t)
 	text := sharedText{ids: [][]int{plain.IDs}}
@@ -107,14 +107,14 @@ func TestModelStudy(t *testing.T) {
 	got := labtest.Must(mask(t.Context(), both, [][]int{ids, ids}, [][]int{{2, 2}, {6, 6}}))(t)
 	two, one := slices.Clone(ids), slices.Clone(ids)
 	two[2], two[6], one[6] = model.tokenizer.MaskID(), model.tokenizer.MaskID(), model.tokenizer.MaskID()
-	want := -float64(raw.logp(t, two, 2)[ids[2]]) - float64(raw.logp(t, one, 6)[ids[6]])
+	want := -float64(raw.logp(t, 2, two)[0][ids[2]]) - float64(raw.logp(t, 6, one)[0][ids[6]])
 	if !nearly(got.nats[0], want) || got.nats[1] != got.nats[0] || got.first[0] != 1 || got.first[1] != 1 {
 		t.Errorf("%v nats, %v first; want %v and door first", got.nats, got.first, want)
 	}
 
-	all := pairsOfTemplate
-	pairsOfTemplate = 1 // 112 pairs of as many templates take seconds, all 667 half a minute
-	defer func() { pairsOfTemplate = all }()
+	all := pairsOf
+	pairsOf = func(template int) int { return lab.Bit(template%8 == 0) * 2 } // all 667 take half a minute
+	defer func() { pairsOf = all }()
 	s := study(t, "model", "texts", calibrationTexts, "sentences", "3", "words", "3")
 	report := labtest.Studied(t, s, lab.StudyOptions{Seed: 1})
 	numbers := map[string]map[string]float64{}
@@ -124,7 +124,7 @@ func TestModelStudy(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
 		"sentences: a word, nats":     {"items": 9, "clusters": 3},
 		"sentences: 2 blanks, nats":   {"items": 3, "clusters": 3},
-		"pairs, right":                {"items": 112, "clusters": 112, "percent": 100},
+		"pairs, right":                {"items": 28, "clusters": 14, "percent": 100},
 		"clozes: grammar, among five": {"items": 52, "clusters": 52, "percent": 100},
 		"clozes: fact, first":         {"items": 80, "clusters": 80, "percent": 55},
 		"The old man was [MASK]. weak/ill/slow : strong/well/quick": {"log-ratio": -0.07},

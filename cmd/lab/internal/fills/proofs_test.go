@@ -1,6 +1,7 @@
 package fills
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -11,31 +12,6 @@ import (
 	"infill/infill"
 	"infill/internal/eval/corpus"
 )
-
-// expand counts the beginnings that are at least as likely as least, each of
-// which has a row, and collects log P of the fills.
-func (m *rawModel) expand(t *testing.T, masked, slots, tokens []int, logp, least float64, fills *[]float64) (rows int) {
-	t.Helper()
-	ids := slices.Clone(masked)
-	for i, token := range tokens {
-		ids[slots[i]] = token
-	}
-	row := m.logp(t, ids, slots[len(tokens)])
-	rows = 1
-	for _, token := range m.tokenizer.Fillable() {
-		own := logp + float64(row[token])
-		if !m.tokenizer.Word(token) || m.tokenizer.Continues(token) || own < least {
-			continue
-		}
-		longer := append(slices.Clone(tokens), token)
-		if len(longer) == len(slots) {
-			*fills = append(*fills, own)
-		} else {
-			rows += m.expand(t, masked, slots, longer, own, least, fills)
-		}
-	}
-	return rows
-}
 
 // TestProofs: the least rows are those of a walk over all beginnings that are
 // as likely as the last fill, by the model alone. The walk finds as many fills
@@ -57,11 +33,11 @@ func TestProofs(t *testing.T) {
 			template := labtest.Must(model.tokenizer.Template(p.Template))(t)
 			result := labtest.Must(filler.Fill(t.Context(), infill.Request{Template: p.Template, Top: k}, nil))(t)
 			rows += float64(result.Stats.ModelRows) / sentences
-			var fills []float64
 			last := result.Fills[k-1].LogLikelihood
-			least += float64(model.expand(t, template.IDs, template.Slots, nil, 0, last-1e-5, &fills)) / sentences
-			slices.Sort(fills)
-			if len(fills) != k || !nearly(fills[0], last) {
+			fills, beginnings := model.walk(t, template.IDs, template.Slots, last-1e-5)
+			least += float64(beginnings) / sentences
+			slices.SortFunc(fills, func(a, b begun) int { return cmp.Compare(a.logp, b.logp) })
+			if len(fills) != k || !nearly(fills[0].logp, last) {
 				t.Errorf("%s: the walk finds %v, the proof ends with %v", p.Template, fills, last)
 			}
 		}
