@@ -600,33 +600,52 @@ func fieldsOf(text string, columns int) (lines [][]string, err error) {
 	return lines, nil
 }
 
-// measureClozes asks for the first five answers.
+// measureClozes asks for the first five answers. Clozes that are asked at once
+// share calls.
 func (r *knowledgeRun) measureClozes(ctx context.Context, all []*language) error {
+	hits := make([]clozeHits, len(r.clozes))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(lm.InFlight(0))
 	for number, cloze := range r.clozes {
-		kind := cloze[0]
-		if !slices.Contains(clozeKinds, kind) {
-			return fmt.Errorf("clozes: there is no kind %q", kind)
-		}
-		answers := strings.Split(cloze[2], "/")
-		first := make([]float64, len(all))
-		five := make([]float64, len(all))
-		for i, model := range all {
-			logp, err := model.blank(ctx, cloze[1])
-			if err != nil {
-				return fmt.Errorf("cloze %q: %w", cloze[1], err)
-			}
-			at := slices.IndexFunc(model.likeliest(logp, 5), func(id int) bool {
-				return slices.Contains(answers, model.tokenizer.Token(id))
-			})
-			first[i] = float64(lab.Bit(at == 0))
-			five[i] = float64(lab.Bit(at >= 0))
-		}
-		for _, kind := range []string{"", kind} {
-			r.measured[clozeName(kind, "first")].add(number, first...)
-			r.measured[clozeName(kind, "among five")].add(number, five...)
+		group.Go(func() (err error) {
+			hits[number], err = answer(inner, all, cloze)
+			return err
+		})
+	}
+	err := group.Wait()
+	if err != nil {
+		return err
+	}
+	for number, cloze := range r.clozes {
+		for _, kind := range []string{"", cloze[0]} {
+			r.measured[clozeName(kind, "first")].add(number, hits[number].first...)
+			r.measured[clozeName(kind, "among five")].add(number, hits[number].five...)
 		}
 	}
 	return nil
+}
+
+// clozeHits has 1 for each model whose first answer is right, or whose first
+// five have a right one, and 0 for the others.
+type clozeHits struct{ first, five []float64 }
+
+func answer(ctx context.Context, all []*language, cloze []string) (h clozeHits, err error) {
+	if !slices.Contains(clozeKinds, cloze[0]) {
+		return h, fmt.Errorf("clozes: there is no kind %q", cloze[0])
+	}
+	answers := strings.Split(cloze[2], "/")
+	for _, model := range all {
+		logp, err := model.blank(ctx, cloze[1])
+		if err != nil {
+			return h, fmt.Errorf("cloze %q: %w", cloze[1], err)
+		}
+		at := slices.IndexFunc(model.likeliest(logp, 5), func(id int) bool {
+			return slices.Contains(answers, model.tokenizer.Token(id))
+		})
+		h.first = append(h.first, float64(lab.Bit(at == 0)))
+		h.five = append(h.five, float64(lab.Bit(at >= 0)))
+	}
+	return h, nil
 }
 
 // measureProbes takes log-ratios of the probabilities of two sets of words.
