@@ -25,8 +25,9 @@ import (
 	"infill/tokenize"
 )
 
-// pairsOf returns how many pairs a template of lab/data/pairs.txt gives at most.
-var pairsOf = func(template int) int { return 6 }
+// pairsOf returns how many pairs the template of a number, from 1, of
+// lab/data/pairs.txt gives at most. Tests replace it, as all pairs take half a minute.
+var pairsOf = func(int) int { return 6 }
 
 // jointBlanks are the numbers of words that are masked together.
 var jointBlanks = []int{2, 3}

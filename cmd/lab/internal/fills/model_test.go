@@ -113,7 +113,7 @@ func TestModelStudy(t *testing.T) {
 	}
 
 	all := pairsOf
-	pairsOf = func(template int) int { return lab.Bit(template%8 == 0) * 2 } // all 667 take half a minute
+	pairsOf = func(template int) int { return lab.Bit(template%8 == 0) * 2 }
 	defer func() { pairsOf = all }()
 	s := study(t, "model", "texts", calibrationTexts, "sentences", "3", "words", "3")
 	report := labtest.Studied(t, s, lab.StudyOptions{Seed: 1})
