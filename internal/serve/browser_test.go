@@ -431,8 +431,8 @@ func TestPage(t *testing.T) {
 				document.getElementById("fills").classList.contains("old")`,
 				&dim),
 			until(done + ` && !document.getElementById("fills").classList.contains("old")`)}},
-		{"the proof of another text goes", chromedp.Tasks{say("", "He has [MASK] here."), until(done), say("", "no blank"),
-			until(`document.getElementById("how").textContent === ""`)}},
+		{"the proof of another text goes", chromedp.Tasks{say("", "He has [MASK] here."), until(done),
+			say("", "no blank"), until(`document.getElementById("how").textContent === ""`)}},
 		{"a long text, on a narrow screen",
 			chromedp.Tasks{chromedp.EmulateViewport(360, 800), say(strings.Repeat("It rained all day and the river "+
 				"rose. ", 12), "We stayed [MASK] the house."), until(done), picture("page-long"),
