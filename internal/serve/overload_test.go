@@ -56,7 +56,8 @@ func TestOverload(t *testing.T) {
 	}
 	length, budget, sizes := *overload, 4000, []int{1, 4, 70, 500}
 	if length == 0 {
-		length, budget, sizes = 2*time.Second, 100, []int{12} // more than work at once; TestComeAgain has 70
+		// More than work at once, of more tokens than lm.MostLight; TestComeAgain has 70.
+		length, budget, sizes = 2*time.Second, 200, []int{5}
 	}
 	table := "| large clients | large answers a minute | unfinished | refused (429) | small answers | " +
 		"half took less than | 99 % took less than | the longest |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
