@@ -97,7 +97,7 @@ func TestListsOfLengths(t *testing.T) {
 		}
 	}
 	alone := func(ban ...string) (Value, float64) {
-		r, err := f.Fill(t.Context(), Request{Template: "The [MASK] lives in [MASK] now .",
+		r, err := f.Fill(t.Context(), Request{Template: "The [MASK] lives in [MASK] now .", Top: 1,
 			Fit: Fit{Slots: Lists{2: {"paris", "new york"}}, Ban: ban}}, nil)
 		if err != nil {
 			t.Fatal(err)
