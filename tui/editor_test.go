@@ -116,7 +116,7 @@ func TestHostileTemplates(t *testing.T) {
 		if testing.Short() && name == "many blanks" {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, waitless(func(t *testing.T) {
 			c, _ := testConfig(t, text)
 			d := newDriver(t, c, 72, 20)
 			d.settle()
@@ -136,7 +136,7 @@ func TestHostileTemplates(t *testing.T) {
 					t.Fatal("a sequence of the template is on the screen")
 				}
 			}
-		})
+		}))
 	}
 }
 

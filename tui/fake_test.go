@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -69,7 +70,9 @@ func newFakeFiller(t testing.TB, m *lmtest.Model) *fakeFiller {
 func (f *fakeFiller) Fill(ctx context.Context, r infill.Request,
 	observe func(infill.Progress)) (*infill.Result, error) {
 	result, err := f.Filler.Fill(ctx, r, func(p infill.Progress) {
-		f.clock.minutes.Add(1)
+		if p.Step%5 == 0 || p.Step == f.holdAt {
+			f.clock.minutes.Add(1)
+		}
 		observe(p)
 		if p.Step == f.holdAt {
 			f.once.Do(func() { close(f.held) })
@@ -87,11 +90,16 @@ func (f *fakeFiller) Close() error {
 	return f.Filler.Close()
 }
 
-// clock stands still but for the steps of runs, each of which takes a minute,
-// so that every step makes a snapshot.
+// clock stands still but for every fifth step of runs and the held one, which
+// take a minute, so that each of them makes a snapshot.
 type clock struct{ minutes atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
+
+// waitless gives a test a clock that goes on when everything waits for it.
+func waitless(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
+}
 
 func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 	filler := newFakeFiller(t, newFake())
@@ -107,6 +115,7 @@ type driver struct {
 	ready   chan tea.Msg
 	pending int
 	quit    bool
+	drawn   string // what the screen showed last
 }
 
 func newDriver(t *testing.T, c Config, columns, rows int) *driver {
@@ -143,7 +152,7 @@ func (d *driver) send(message tea.Msg) {
 		_, command := d.model.Update(message)
 		d.run(command)
 	}
-	d.model.screen()
+	d.drawn = d.model.screen()
 }
 
 // until takes messages until the condition holds, and settle until all is quiet.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // TestLongFaults: an error is shown whole on 80 columns, wherever it comes from, and the
@@ -73,7 +74,9 @@ func TestLongFaults(t *testing.T) {
 
 // TestModelFaults: whichever call of a model fails, the screen says why, and no
 // fill stays. The next run goes well.
-func TestModelFaults(t *testing.T) {
+func TestModelFaults(t *testing.T) { synctest.Test(t, modelFaults) }
+
+func modelFaults(t *testing.T) {
 	for _, method := range []string{"seed=1", "seed=1 samples=4", "seed=1 sampler=gibbs steps=3 samples=2"} {
 		for n := int64(1); ; n++ {
 			c, _ := testConfig(t, "she opened the [MASK] and [MASK] .")

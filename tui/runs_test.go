@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
@@ -111,7 +112,9 @@ func TestRunScreens(t *testing.T) {
 }
 
 // TestRunInProgress reads a run while it is written, until it is done.
-func TestRunInProgress(t *testing.T) {
+func TestRunInProgress(t *testing.T) { synctest.Test(t, runInProgress) }
+
+func runInProgress(t *testing.T) {
 	e := newEvaluation(t)
 	e.add(record("dula:paper", 1, "dark"))
 	d := openRun(t, e.folder, 100, 28)

@@ -42,7 +42,7 @@ func TestScreens(t *testing.T) {
 		{"pinned-80x24", "", 80, 24, []string{"p", "/", "o"}},
 		{"writing-80x24", "", 80, 24, []string{"i", "end", " ", "_", "_", "_", "!"}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(test.name, waitless(func(t *testing.T) {
 			c, _ := testConfig(t, two)
 			if test.sampler != "" {
 				c.Options = chainOptions(test.sampler)
@@ -55,7 +55,7 @@ func TestScreens(t *testing.T) {
 			}
 			exactly(t, d.model.screen(), test.columns, test.rows)
 			golden.RequireEqual(t, []byte(d.frame()))
-		})
+		}))
 	}
 }
 
@@ -154,7 +154,7 @@ func TestResizeStorm(t *testing.T) {
 			for columns := 1; columns < 260; columns += every {
 				for _, rows := range []int{1, 16, 21, 22, 70} {
 					d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
-					exactly(t, d.model.screen(), columns, rows)
+					exactly(t, d.drawn, columns, rows)
 				}
 			}
 			d.keys("esc")
