@@ -134,6 +134,10 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 		}
 	}
 	cut := func(size int64) func(string) error { return func(path string) error { return os.Truncate(path, size) } }
+	store, b := openBuiltIn(t)
+	// What others keep there is theirs.
+	write(t, b.Dir, "notes.txt", []byte("mine"))
+	write(t, filepath.Dir(b.Dir), "beside.txt", []byte("mine too"))
 	for _, c := range []struct {
 		name, file string
 		spoil      func(path string) error
@@ -153,10 +157,6 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store, b := openBuiltIn(t)
-			// What others keep there is theirs.
-			write(t, b.Dir, "notes.txt", []byte("mine"))
-			write(t, filepath.Dir(b.Dir), "beside.txt", []byte("mine too"))
 			before := state(t, store.Dir)
 			check.OK(t, c.spoil(filepath.Join(b.Dir, c.file)))
 			if _, err := store.Open(""); err != nil {
@@ -202,7 +202,7 @@ func TestOpenBuiltInAtOnce(t *testing.T) {
 		var group sync.WaitGroup
 		var dir string
 		var once sync.Once
-		for range 8 {
+		for range 4 {
 			group.Go(func() {
 				b, err := store.Open("")
 				if err != nil {

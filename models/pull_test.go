@@ -387,6 +387,7 @@ func TestPullFromASlowServer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits
 			s := modelstest.NewHub(t)
 			s.Answer(blobs(func(w http.ResponseWriter, r *http.Request) bool {
 				w.Header().Set("Content-Length", fmt.Sprint(1000))
@@ -429,6 +430,7 @@ func TestPullListStalls(t *testing.T) {
 		{"drips for ever", "the connection went silent, or is too slow", 3, drips},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // it waits
 			s := modelstest.NewHub(t)
 			var asked atomic.Int32
 			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
@@ -526,6 +528,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 	refused(t, err, "part of the program")
 	for _, status := range []int{429, 500, 503} {
 		t.Run(fmt.Sprintf("%d once", status), func(t *testing.T) {
+			t.Parallel() // it waits a second
 			s := modelstest.NewHub(t)
 			failed := map[string]bool{}
 			var mu sync.Mutex
