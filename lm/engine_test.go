@@ -34,6 +34,17 @@ func builtIn(tb testing.TB) *models.Bundle {
 	return bundle
 }
 
+// small is a model of one layer with the vocabulary and the calls of the built-in one, for
+// tests of what becomes of calls, and not of their bits.
+func small(tb testing.TB) *models.Bundle {
+	tb.Helper()
+	dir := tb.TempDir()
+	check.OK(tb, modelstest.Write(dir,
+		`{"model_type": "bert", "vocab_size": 30522, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+  "intermediate_size": 1536, "max_position_embeddings": 64}`, modelstest.Options{Spread: 0.3}))
+	return check.Must(models.Open(dir))(tb)
+}
+
 // anyBatch is a batch like those that templates make: of any length, number of
 // queries and width.
 func anyBatch(rng *rand.Rand, rows int) *batch { return batchOf(rng, rows, 4+rng.IntN(30)) }
@@ -130,7 +141,7 @@ func TestPacking(t *testing.T) {
 	exact.packed = false
 	exact.conditionals.inputs = exact.conditionals.inputs[:5]
 	rng, worst := rand.New(rand.NewPCG(7, 8)), 0.0
-	for range 40 {
+	for range 15 {
 		b := anyBatch(rng, 2)
 		c := *b
 		check.OK(t, errors.Join(m.as(&Caller{}).run(t.Context(), b), exact.as(&Caller{}).run(t.Context(), &c)))
@@ -191,7 +202,7 @@ func TestLeave(t *testing.T) {
 // Nobody waits for a session that takes long to make: neither who asked and was
 // stopped, nor Close.
 func TestSessionLeftBehind(t *testing.T) {
-	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	m := engineModel(t, small(t), Options{Device: "cpu"})
 	begun, release := make(chan bool), make(chan bool)
 	for _, s := range []*lazySession{&m.conditionals, &m.gradient} {
 		build := s.build
@@ -265,7 +276,7 @@ func TestSessionFails(t *testing.T) {
 
 // A call that fails fails for all who share it.
 func TestFailedCall(t *testing.T) {
-	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	m := engineModel(t, small(t), Options{Device: "cpu"})
 	m.conditionals.inputs = []string{"nothing of this name"}
 	m.conditionals.build = m.gradient.build
 	rng := rand.New(rand.NewPCG(11, 12))

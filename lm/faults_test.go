@@ -56,7 +56,7 @@ func (c *faultyContext) Err() error {
 // TestFaults: whichever call of a model fails, its error arrives. The next
 // evaluation finds nothing of it, and has the values of a new target.
 func TestFaults(t *testing.T) {
-	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	m := engineModel(t, small(t), Options{Device: "cpu"})
 	ids := []int{101, 1996, 103, 2938, 103, 103, 1012, 102}
 	slots := []int{2, 4, 5}
 	narrow := [][]int{{2158, 2879, 4937}, {2006, 2011}, {1996, 2010, 6928, 1037}}

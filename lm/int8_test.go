@@ -62,22 +62,23 @@ func TestInt8Reference(t *testing.T) {
 
 // A model in int8 runs on the processor, and has no full gradient.
 func TestInt8Refused(t *testing.T) {
-	bundle := inInt8(t, check.Must(models.Open(""))(t), maskID, []int{101, 2002, 102})
-	_, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cuda:1", MaskID: maskID})
+	r := references(t)[0]
+	bundle := inInt8(t, r.Bundle, r.Mask, r.SpreadBy)
+	_, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cuda:1", MaskID: r.Mask})
 	check.Says(t, err, "model int8 is in int8, which is for processors: use --device cpu, or the model in float "+
-		models.BuiltInName)
-	m := check.Must(lm.Open(t.Context(), bundle, lm.Options{Device: "auto", MaskID: maskID}))(t)
+		r.Bundle.Dir)
+	m := check.Must(lm.Open(t.Context(), bundle, lm.Options{Device: "auto", MaskID: r.Mask}))(t)
 	defer m.Close()
 	if device := m.Description().Device; device != "cpu" {
 		t.Errorf("auto took %s", device)
 	}
-	ids := []int{101, 2002, maskID, maskID, 2033, 102}
-	support := [][]int{{2018, 2409}, {2018, 2409}}
+	ids := r.Cases[0].IDs
+	support := [][]int{{5, 6}, {5, 6}}
 	gradient := make([]float64, 4)
 	energy := make([]float64, 1)
 	target := targetOf(t, m, ids, []int{2, 3}, lm.TargetOptions{Support: support})
 	check.Says(t, target.EnergyGradient(t.Context(), []int{0, 1}, energy, gradient),
-		"model int8 has no gradient", "the model in float "+models.BuiltInName, "use the gradient local")
+		"model int8 has no gradient", "the model in float "+r.Bundle.Dir, "use the gradient local")
 	target = targetOf(t, m, ids, []int{2, 3}, lm.TargetOptions{Support: support, Gradient: lm.Local})
 	check.OK(t, target.EnergyGradient(t.Context(), []int{0, 1}, energy, gradient))
 	if !(energy[0] < 0) {

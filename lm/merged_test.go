@@ -166,7 +166,7 @@ func TestRateOfCalls(t *testing.T) {
 
 // TestFailedGradient: a call for gradients that fails is an error of the target.
 func TestFailedGradient(t *testing.T) {
-	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	m := engineModel(t, small(t), Options{Device: "cpu"})
 	in := m.gradient.inputs
 	in[0], in[1] = in[1], in[0] // ids and positions have different shapes
 	rng := rand.New(rand.NewPCG(1, 2))

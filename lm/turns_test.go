@@ -195,7 +195,7 @@ func TestInTurn(t *testing.T) {
 // that their chains are shared out to.
 func TestGradientNeighbours(t *testing.T) {
 	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
-	const chains = 10
+	const chains = 5
 	rng := rand.New(rand.NewPCG(13, 14))
 	evaluate := func(c *Caller, seed uint64) []float64 {
 		rng := rand.New(rand.NewPCG(seed, 15))
@@ -228,7 +228,7 @@ func TestGradientNeighbours(t *testing.T) {
 	for i := range alone {
 		alone[i] = evaluate(&Caller{}, uint64(i))
 	}
-	for _, room := range []int{m.chunk.tokens, 200, 110} { // of two chains and more
+	for _, room := range []int{m.chunk.tokens, 110} { // of two chains and more
 		m.chunk.tokens = room
 		var wait sync.WaitGroup
 		for i := range alone {
@@ -288,7 +288,7 @@ func TestAdmitted(t *testing.T) {
 
 // Two callers of one context keep their own limits.
 func TestTwoCallers(t *testing.T) {
-	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	m := engineModel(t, small(t), Options{Device: "cpu"})
 	refused := errors.New("refused")
 	row := Row{IDs: []int{101, 103, 1012, 102}, Positions: []int{1}}
 	bounded := &Caller{Limit: 8, Admit: func(context.Context) error { return refused }}
