@@ -228,7 +228,7 @@ func TestGradientNeighbours(t *testing.T) {
 	for i := range alone {
 		alone[i] = evaluate(&Caller{}, uint64(i))
 	}
-	for _, room := range []int{m.chunk.tokens, 110} { // of two chains and more
+	for _, room := range []int{m.chunk.tokens, 200, 110} { // of two chains and more
 		m.chunk.tokens = room
 		var wait sync.WaitGroup
 		for i := range alone {
