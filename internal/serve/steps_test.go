@@ -110,8 +110,8 @@ type counter struct {
 
 func newCounter(t *testing.T) counter {
 	program := filepath.Join(t.TempDir(), "steps")
-	build := exec.Command("go", "build", "-ldflags=-w", "-cover", "-covermode=atomic", "-coverpkg="+counted+","+*stepsOf,
-		"-o", program, "./testdata/steps")
+	build := exec.Command("go", "build", "-ldflags=-w", "-cover", "-covermode=atomic",
+		"-coverpkg="+counted+","+*stepsOf, "-o", program, "./testdata/steps")
 	said, err := build.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
