@@ -110,40 +110,24 @@ func (m *builder) attend(l models.Layer, all, asked span, in graphs.Rows) *onnx.
 	q := m.linear(asked.hidden, l.Query, 1, m.scale())
 	k := m.linear(all.hidden, l.Key, 1, 1)
 	v := m.linear(all.hidden, l.Value, 1, 1)
-	if in.Packing != nil && asked.at == nil {
-		return m.attendPacked(q, k, v, in)
+	everywhere := asked.at == nil
+	p := in.Packing
+	if p != nil {
+		k = m.Gather(k, p.Spread, 0)
+		v = m.Gather(v, p.Spread, 0)
 	}
-	if in.Packing != nil {
-		k = m.Gather(k, in.Packing.Spread, 0)
-		v = m.Gather(v, in.Packing.Spread, 0)
+	if p != nil && everywhere {
+		q = m.Gather(q, p.Spread, 0)
 	}
 	scores := m.MatMul(m.split(q, in.Rows, asked.perRow, 0, 2, 1, 3), m.split(k, in.Rows, in.Tokens, 0, 2, 3, 1))
-	if in.Packing != nil {
-		scores = m.Add(scores, in.Packing.Bias)
+	if p != nil {
+		scores = m.Add(scores, p.Bias)
 	}
-	return m.join(m.MatMul(m.Softmax(scores), m.split(v, in.Rows, in.Tokens, 0, 2, 1, 3)), in.Rows, asked.perRow)
-}
-
-// attendPacked does what attend does, at all positions of packed rows. It moves
-// each head of a token once, to where attention reads it, and back.
-func (m *builder) attendPacked(q, k, v *onnx.Value, in graphs.Rows) *onnx.Value {
-	p := in.Packing
-	one := onnx.Fixed(1)
-	heads := onnx.Fixed(int64(m.bundle.Config.Heads))
-	size := onnx.Fixed(int64(m.headSize()))
-	times := func(index *onnx.Value, n onnx.Dim) *onnx.Value { return m.Mul(index, m.Sizes(onnx.Shape{n})) }
-	// Head h of packed token i is row i·heads + h of q, k and v, and row
-	// (r·heads + h)·tokens + t of the context, for position t of row r.
-	head := m.Range(heads)
-	spread := m.Add(times(m.Reshape(p.Spread, in.Rows, one, in.Tokens), heads), m.Reshape(head, heads, one))
-	apart := func(x *onnx.Value) *onnx.Value { // [rows heads tokens size]
-		return m.Gather(m.Reshape(x, p.Tokens.Times(heads), size), spread, 0)
+	context := m.join(m.MatMul(m.Softmax(scores), m.split(v, in.Rows, in.Tokens, 0, 2, 1, 3)), in.Rows, asked.perRow)
+	if p != nil && everywhere {
+		context = m.Gather(context, p.Kept, 0)
 	}
-	scores := m.Add(m.MatMul(apart(q), m.Transpose(apart(k), 0, 1, 3, 2)), p.Bias)
-	context := m.Reshape(m.MatMul(m.Softmax(scores), apart(v)), in.Rows.Times(heads).Times(in.Tokens), size)
-	first := m.Add(times(m.Sub(p.Kept, p.Positions), heads), p.Positions)
-	kept := m.Add(m.Reshape(first, p.Tokens, one), times(head, in.Tokens))
-	return m.Reshape(m.Gather(context, kept, 0), p.Tokens, onnx.Fixed(int64(m.bundle.Config.HiddenSize)))
+	return context
 }
 
 // shift moves x [rows × tokens × width] to the left by the given number of
