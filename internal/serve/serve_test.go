@@ -969,11 +969,10 @@ func TestEndsWhileABodyComes(t *testing.T) {
 	}
 	server := s.HTTPServer()
 	heads := make(chan bool, 2) // of requests, which the server has read
-	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateActive {
-			heads <- true
-		}
-	}
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heads <- true
+		s.ServeHTTP(w, r)
+	})
 	go server.Serve(listener) //nolint:errcheck // it ends by Shutdown
 	begin := func(body string, length int) net.Conn {
 		connection, err := net.Dial("tcp", listener.Addr().String())
