@@ -197,7 +197,7 @@ func TestNothingInternal(t *testing.T) {
 func TestUsers(t *testing.T) {
 	uses := map[string]map[string]bool{} // the words that each folder selects, as in x.Word, Word: and pkg.Word
 	err := fs.WalkDir(os.DirFS(".."), ".", func(path string, d fs.DirEntry, err error) error {
-		if path != "." && strings.HasPrefix(path, ".") && d != nil && d.IsDir() {
+		if path != "." && strings.HasPrefix(path, ".") && d.IsDir() {
 			return fs.SkipDir // git writes there at any time
 		}
 		if err != nil || d.IsDir() {

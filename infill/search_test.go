@@ -12,21 +12,17 @@ import (
 	"infill/internal/lmtest"
 )
 
-// builtIn is the built-in model, which tests share: to open it takes longer than
-// most of them.
-var builtIn struct {
-	once   sync.Once
-	filler *Filler
-	err    error
-}
+// builtIn opens the built-in model once for all tests: that takes longer than most of
+// them.
+var builtIn = sync.OnceValues(func() (*Filler, error) { return Open(OpenOptions{}) })
 
 func openBuiltIn(t *testing.T) *Filler {
 	t.Helper()
-	builtIn.once.Do(func() { builtIn.filler, builtIn.err = Open(OpenOptions{}) })
-	if builtIn.err != nil {
-		t.Fatal(builtIn.err)
+	f, err := builtIn()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return builtIn.filler
+	return f
 }
 
 // lawOf is P of two slots by the fake's conditionals, in each direction.

@@ -12,9 +12,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"infill/infill"
-	"infill/internal/serve"
 )
 
 var overload = flag.Duration("overload", 0,
@@ -124,7 +121,7 @@ func TestPlacesForSmall(t *testing.T) {
 	release := make(chan struct{})
 	f, slow := newFaulty(t, func() error { <-release; return nil })
 	slow.failAt.Store(1)
-	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o := optionsOf(f)
 	o.Limits.Requests, o.Limits.Queue = 2, 1
 	o.Limits.Wait = 100 * time.Millisecond
 	url := started(t, o)
@@ -189,7 +186,7 @@ func TestNoPlace(t *testing.T) {
 	release := make(chan struct{})
 	f, slow := newFaulty(t, func() error { <-release; return nil })
 	slow.failAt.Store(1)
-	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o := optionsOf(f)
 	o.Limits.Requests, o.Limits.Queue = 1, 1
 	o.Limits.Wait = 100 * time.Millisecond
 	url := started(t, o)

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"infill/infill"
 	"infill/internal/serve"
 )
 
@@ -25,7 +24,7 @@ func TestPipeWithoutReader(t *testing.T) {
 		return ctx.Err()
 	}
 	synctest.Test(t, func(t *testing.T) {
-		o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+		o := optionsOf(f)
 		o.Limits.Time = 24 * time.Hour
 		s, err := serve.New(o)
 		if err != nil {

@@ -22,6 +22,11 @@ import (
 func fakeOptions(t *testing.T) serve.Options {
 	t.Helper()
 	f, _ := newFaulty(t, func() error { return nil })
+	return optionsOf(f)
+}
+
+// optionsOf serve a model as "fake".
+func optionsOf(f *infill.Filler) serve.Options {
 	return serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
 }
 
@@ -368,8 +373,7 @@ func TestEvents(t *testing.T) {
 		time.Sleep(210 * time.Millisecond) // an event at most every 200 ms
 		return before(ctx)
 	}
-	url := started(t, serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake",
-		Limits: serve.DefaultLimits()})
+	url := started(t, optionsOf(f))
 	for _, c := range []struct {
 		body        string
 		fills, mean bool

@@ -337,8 +337,7 @@ func TestDeclaredLength(t *testing.T) {
 func TestTokens(t *testing.T) {
 	f, slow := newFaulty(t, func() error { return errors.New("a row") })
 	slow.failAt.Store(1)
-	url := started(t, serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake",
-		Limits: serve.DefaultLimits()})
+	url := started(t, optionsOf(f))
 	for text, want := range map[string]string{
 		"the [MASK] cat sat [SEP]":    `the|[MASK]|cat|sat|[SEP]`,
 		"":                            "",
@@ -958,8 +957,7 @@ func TestEndsWhileABodyComes(t *testing.T) {
 	release := make(chan struct{})
 	f, slow := newFaulty(t, func() error { <-release; return nil })
 	slow.failAt.Store(1)
-	s, err := serve.New(serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake",
-		Limits: serve.DefaultLimits()})
+	s, err := serve.New(optionsOf(f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1051,7 +1049,7 @@ func TestGate(t *testing.T) {
 	release := make(chan struct{})
 	f, slow := newFaulty(t, func() error { <-release; return nil })
 	slow.failAt.Store(1)
-	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o := optionsOf(f)
 	o.Limits.Requests, o.Limits.Queue, o.Limits.Wait, o.Limits.Time = 1, 1, 50*time.Millisecond, 5*time.Minute
 	url := started(t, o)
 	const clients = 12
@@ -1079,7 +1077,7 @@ func TestGate(t *testing.T) {
 // method and door. What has found nothing, and what can give no part, gets 503.
 func TestOutOfTime(t *testing.T) {
 	f, slow := newFaulty(t, func() error { time.Sleep(250 * time.Millisecond); return context.DeadlineExceeded })
-	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o := optionsOf(f)
 	o.Limits.Time = 50 * time.Millisecond
 	url := started(t, o)
 	const three = `"template": "the [MASK] [MASK] on [MASK]"`
@@ -1393,8 +1391,7 @@ func TestExactLimits(t *testing.T) {
 		"bytes":  {func(l *serve.Limits, n int) { l.Body = int64(n) }, 23, "/v1/score", `{"texts":"the cat sat"}`, 413},
 	} {
 		for _, below := range []int{0, 1} {
-			o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake",
-				Limits: serve.DefaultLimits()}
+			o := optionsOf(f)
 			c.limit(&o.Limits, c.least-below)
 			code, text := ask(t, started(t, o)+c.path, c.body)
 			want := []int{200, c.forbidden}[below]
@@ -1404,7 +1401,7 @@ func TestExactLimits(t *testing.T) {
 		}
 	}
 	// A body whose length is not told beforehand.
-	o := serve.Options{Models: map[string]*infill.Filler{"fake": f}, Default: "fake", Limits: serve.DefaultLimits()}
+	o := optionsOf(f)
 	o.Limits.Body = 23
 	url := started(t, o)
 	for body, want := range map[string]int{`{"texts":"the cat sat"}`: 200, `{"texts":"the cat sat" }`: 413} {

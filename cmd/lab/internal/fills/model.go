@@ -630,6 +630,7 @@ func (r *knowledgeRun) measureClozes(ctx context.Context, all []*language) error
 // five have a right one, and 0 for the others.
 type clozeHits struct{ first, five []float64 }
 
+// answer asks each model for a cloze, which is a kind, a text and the right answers.
 func answer(ctx context.Context, all []*language, cloze []string) (h clozeHits, err error) {
 	if !slices.Contains(clozeKinds, cloze[0]) {
 		return h, fmt.Errorf("clozes: there is no kind %q", cloze[0])
