@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,15 +11,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
 
+	"infill/cmd/infill/internal/terminal"
 	"infill/internal/check"
 )
 
 // The README and the pages of docs are tests. The rules:
 //
 //   - A block, fenced or indented, that calls infill, as `infill` or `go run ./cmd/infill`, is
-//     run, its commands one after the other by sh in one new folder for the whole
-//     page. Blocks that do not call it are not.
+//     run, its commands one after the other by a shell in one new folder for the whole
+//     page. Blocks that do not call it are not. The shell is a library, so that
+//     infill is called in this process: .ci/first and the scripts start it as one.
 //   - In a block with lines that begin with "$ " those are the commands, and the
 //     lines below each are what it prints, standard error included; without any
 //     the command has only to succeed. In a block without them every line is a
@@ -130,14 +134,15 @@ func matchLines(want, got []string) bool {
 }
 
 func TestReadme(t *testing.T) {
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("no sh to run the blocks with")
-	}
 	pages, err := filepath.Glob("../../docs/*/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages in docs: %v", err)
 	}
 	for _, page := range append([]string{"../../README.md"}, pages...) {
+		page, err := filepath.Abs(page)
+		if err != nil {
+			t.Fatal(err)
+		}
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -148,8 +153,10 @@ func TestReadme(t *testing.T) {
 		}
 		folder := t.TempDir()
 		for _, block := range blocks {
-			t.Run(fmt.Sprintf("%s line %d", strings.TrimPrefix(page, "../../"), block.line),
-				func(t *testing.T) { block.run(t, folder, page) })
+			t.Run(fmt.Sprintf("%s line %d", filepath.Base(page), block.line), func(t *testing.T) {
+				t.Chdir(folder)
+				block.run(t, page)
+			})
 		}
 	}
 }
@@ -184,13 +191,11 @@ func rewrite(t *testing.T, page, old, new string) {
 	}
 }
 
-// run runs the commands of a block of a page in a folder and compares what they
-// print.
-func (b readmeBlock) run(t *testing.T, folder, page string) {
+// run runs the commands of a block of a page in the folder of the test and
+// compares what they print.
+func (b readmeBlock) run(t *testing.T, page string) {
 	for _, command := range b.commands {
-		cmd := exec.Command("sh", "-c", command.text)
-		cmd.Dir = folder
-		output, err := cmd.CombinedOutput()
+		output, err := shell(t, command.text)
 		want := strings.TrimRight(command.output, "\n")
 		if err != nil && want == "" {
 			t.Errorf("line %d: %s: %v\n%s", command.line, command.text, err, output)
@@ -205,6 +210,45 @@ func (b readmeBlock) run(t *testing.T, folder, page string) {
 			t.Errorf("line %d: %s: %s", command.line, command.text, cmp.Diff(untimed(want), untimed(got)))
 		}
 	}
+}
+
+// shell runs a command of the shell, which calls Main as `infill`, and returns
+// what it prints, standard error included.
+func shell(t *testing.T, text string) (output []byte, err error) {
+	t.Helper()
+	program, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil, err
+	}
+	// A file, as the commands of a pipe write at once.
+	file, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	infill := func(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
+		return func(ctx context.Context, args []string) error {
+			if args[0] != "infill" {
+				return next(ctx, args)
+			}
+			with := interp.HandlerCtx(ctx)
+			code := Main(ctx, &terminal.Streams{In: with.Stdin, Out: with.Stdout, Err: with.Stderr}, args[1:])
+			if code != 0 {
+				return interp.ExitStatus(code)
+			}
+			return nil
+		}
+	}
+	runner, err := interp.New(interp.StdIO(strings.NewReader(""), file, file), interp.ExecHandlers(infill))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = runner.Run(t.Context(), program)
+	output, readErr := os.ReadFile(file.Name())
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	return output, err
 }
 
 // TestParseReadme tries the rules on a README of its own: a rule that overlooked
