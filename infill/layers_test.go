@@ -8,9 +8,8 @@ import (
 
 // layerList are the packages, the highest layer first. A new package gets a place here.
 const layerList = `
-cmd/infill cmd/lab cmd/release
+cmd/infill cmd/infill/internal/commands cmd/lab cmd/release
 cmd/infill/internal/eval cmd/infill/internal/fill cmd/infill/internal/gaps cmd/infill/internal/metrics cmd/infill/internal/models cmd/infill/internal/run cmd/infill/internal/score cmd/infill/internal/serve cmd/infill/internal/tui
-cmd/infill/internal/clitest
 cmd/infill/internal/cli
 cmd/infill/internal/terminal tui
 cmd/lab/internal/papers

@@ -1,6 +1,7 @@
-// Package clitest calls a command beside which a test lies, with streams in
-// memory and a model that is a formula.
-package clitest
+// Package commands tests the commands, which it calls with streams in memory
+// and a model that is a formula. One program for all is linked sooner than
+// one for each.
+package commands
 
 import (
 	"bytes"
@@ -27,19 +28,19 @@ import (
 const words = `[PAD] [UNK] [CLS] [SEP] [MASK] the cat dog mat sea boat house river garden sat ran slept came was is
 	old big small red on in by and he she it un ##seen ##known . , ! ? ( ) " ' - >`
 
-// Model has commands open a model that is a formula, over a few words, for as
+// useFormula has commands open a model that is a formula, over a few words, for as
 // long as the test runs. It takes any name but "nowhere".
-func Model(t testing.TB) {
+func useFormula(t testing.TB) {
 	t.Helper()
 	tokenizer, err := lmtest.Tokenizer(strings.Fields(words))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ModelOf(t, tokenizer)
+	useModel(t, tokenizer)
 }
 
-// ModelOf does what Model does, for a tokenizer of the test.
-func ModelOf(t testing.TB, tokenizer *tokenize.Tokenizer) {
+// useModel does what useFormula does, for a tokenizer of the test.
+func useModel(t testing.TB, tokenizer *tokenize.Tokenizer) {
 	t.Helper()
 	before := cli.OpenModel
 	t.Cleanup(func() { cli.OpenModel = before })
@@ -59,25 +60,25 @@ func ModelOf(t testing.TB, tokenizer *tokenize.Tokenizer) {
 	}
 }
 
-// A Result is what came of a call: the exit code, standard output and standard
+// A callResult is what came of a call: the exit code, standard output and standard
 // error.
-type Result struct {
+type callResult struct {
 	Code     int
 	Out, Err string
 }
 
-// Call calls a command as the program does, with arguments that begin with its
+// call calls a command as the program does, with arguments that begin with its
 // name. s.Out and s.Err are set; without s.In, standard input is empty.
-func Call(t testing.TB, command func(*terminal.Streams) *cobra.Command, s terminal.Streams, args ...string) Result {
+func call(t testing.TB, command func(*terminal.Streams) *cobra.Command, s terminal.Streams, args ...string) callResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a server that should refuse would wait for ever
 	defer cancel()
-	return CallContext(ctx, command, s, args...)
+	return callContext(ctx, command, s, args...)
 }
 
-// CallContext does what Call does, until ctx ends.
-func CallContext(ctx context.Context, command func(*terminal.Streams) *cobra.Command, s terminal.Streams,
-	args ...string) Result {
+// callContext does what call does, until ctx ends.
+func callContext(ctx context.Context, command func(*terminal.Streams) *cobra.Command, s terminal.Streams,
+	args ...string) callResult {
 	var out, errs bytes.Buffer
 	s.Out = &out
 	s.Err = &errs
@@ -90,11 +91,11 @@ func CallContext(ctx context.Context, command func(*terminal.Streams) *cobra.Com
 	root.AddCommand(command(&s))
 	root.SetArgs(args)
 	code := cli.Report(s.Err, root.ExecuteContext(ctx))
-	return Result{code, out.String(), errs.String()}
+	return callResult{code, out.String(), errs.String()}
 }
 
-// A Case is a call and what is wanted of it.
-type Case struct {
+// A callCase is a call and what is wanted of it.
+type callCase struct {
 	Line  string   // the arguments, with spaces between them
 	Texts []string // further arguments, which may hold spaces
 	In    string
@@ -104,14 +105,14 @@ type Case struct {
 	Out, Err string
 }
 
-// Run runs cases, each in a test of its own.
-func Run(t *testing.T, command func(*terminal.Streams) *cobra.Command, cases []Case) {
+// runCases runs cases, each in a test of its own.
+func runCases(t *testing.T, command func(*terminal.Streams) *cobra.Command, cases []callCase) {
 	t.Helper()
 	for _, c := range cases {
 		args := append(strings.Fields(c.Line), c.Texts...)
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Helper()
-			r := Call(t, command, terminal.Streams{In: strings.NewReader(c.In)}, args...)
+			r := call(t, command, terminal.Streams{In: strings.NewReader(c.In)}, args...)
 			if r.Code != c.Code || !holds(r.Out, c.Out) || !holds(r.Err, c.Err) {
 				t.Errorf("exit code %d, want %d\nstandard output %q\nwant %q\nstandard error %q\nwant %q", r.Code,
 					c.Code,
@@ -136,9 +137,9 @@ func holds(text, want string) bool {
 	return true
 }
 
-// Write writes files, content by name, into a folder that becomes the
+// writeFiles writes files, content by name, into a folder that becomes the
 // test's working folder.
-func Write(t testing.TB, files map[string]string) {
+func writeFiles(t testing.TB, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {

@@ -1,4 +1,4 @@
-package run_test
+package commands
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/run"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
@@ -23,19 +22,19 @@ const lines = `{"id": 1, "template": "the [MASK] sat", "top": 2}
 {"id": 3, "template": "a big [MASK]"}
 `
 
-func files(t *testing.T) {
-	clitest.Model(t)
-	clitest.Write(t, map[string]string{"in.jsonl": lines, "good.txt": "the [MASK] sat\na big [MASK]\n",
+func runFiles(t *testing.T) {
+	useFormula(t)
+	writeFiles(t, map[string]string{"in.jsonl": lines, "good.txt": "the [MASK] sat\na big [MASK]\n",
 		"in.csv": "id,sentence,top\n1,the [MASK] sat,2\n", "texts.csv": "text,label\nthe old dog sat on the mat " +
 			".,good\n",
 		"refused.csv": "template,top\nthe [MASK] sat,many\nthe [MASK] ran,lots\n"})
 }
 
 // Wrong usage is refused before a model is opened or a file is made.
-func TestRefuses(t *testing.T) {
-	files(t)
+func TestRunRefuses(t *testing.T) {
+	runFiles(t)
 	const overwrite = "infill: --resume and --overwrite exclude each other: after a break, --resume alone goes on\n"
-	cases := []clitest.Case{
+	cases := []callCase{
 		{Line: "run", Code: 2, Err: "infill: 0 arguments given, one file is read\nhint: see infill run --help\n"},
 		{Line: "run a.txt b.txt", Code: 2, Err: "infill: 2 arguments given, one file is read\n"},
 		{Line: "run - -o out.jsonl", Code: 2,
@@ -61,8 +60,8 @@ func TestRefuses(t *testing.T) {
 			Err: "infill: 0 arguments given, one output is merged\nhint: infill run merge OUTPUT\n"},
 		{Line: "run merge out.jsonl", Code: 1, Err: "infill: out.jsonl.parts holds no parts: "},
 	}
-	clitest.Run(t, run.NewCmd, cases)
-	clitest.Run(t, run.NewCmdAugment, []clitest.Case{
+	runCases(t, run.NewCmd, cases)
+	runCases(t, run.NewCmdAugment, []callCase{
 		{Line: "augment texts.csv", Code: 2, Err: "infill: --out: say which file the result goes to\n"},
 		{Line: "augment texts.csv -o out.csv --rate 0.5 --blanks 1", Code: 2,
 			Err: "infill: --rate and --blanks exclude each other: give one\n"},
@@ -78,10 +77,10 @@ func TestRefuses(t *testing.T) {
 
 // A run tells how many texts, blank and wrong lines it met; the exit code tells whether
 // all were taken.
-func TestSummary(t *testing.T) {
-	files(t)
+func TestRunSummary(t *testing.T) {
+	runFiles(t)
 	const wrong = "infill: warning: 1 wrong line left out, each with its reason in out.jsonl.rejects.jsonl\n"
-	clitest.Run(t, run.NewCmd, []clitest.Case{
+	runCases(t, run.NewCmd, []callCase{
 		{Line: "run in.jsonl -o out.jsonl", Code: 3,
 			Err: "infill: out.jsonl: 2 texts, 1 blank line\ninfill: signature …|model:formula@…\n…" + wrong},
 		{Line: "run in.jsonl -o out.jsonl --resume", Code: 3, Err: "infill: out.jsonl is there already, and done\n" +
@@ -111,10 +110,10 @@ func TestSummary(t *testing.T) {
 
 // A part of which lines are wrong is done: a cluster does not run it again. The merge
 // tells of them.
-func TestShards(t *testing.T) {
-	files(t)
+func TestRunShards(t *testing.T) {
+	runFiles(t)
 	const part = "infill: part 1/2: "
-	clitest.Run(t, run.NewCmd, []clitest.Case{
+	runCases(t, run.NewCmd, []callCase{
 		{Line: "run in.jsonl -o out.jsonl --shard 2/2 -q"},
 		{Line: "run merge out.jsonl", Code: 1, Err: "infill: 1 of 2 parts are not finished: run 1/2 again with " +
 			"--resume\n"},
@@ -130,11 +129,11 @@ func TestShards(t *testing.T) {
 }
 
 // An interrupted run says where the rest is, and ends with 130.
-func TestInterrupted(t *testing.T) {
-	files(t)
+func TestRunInterrupted(t *testing.T) {
+	runFiles(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := clitest.CallContext(ctx, run.NewCmd, terminal.Streams{}, "run", "in.jsonl", "-o", "out.jsonl")
+	r := callContext(ctx, run.NewCmd, terminal.Streams{}, "run", "in.jsonl", "-o", "out.jsonl")
 	want := "infill: what is done stays in out.jsonl.parts; the same command with --resume goes on\ninfill: " +
 		"interrupted\n"
 	if r.Code != 130 || !strings.HasSuffix(r.Err, want) {
@@ -144,8 +143,8 @@ func TestInterrupted(t *testing.T) {
 
 // A run that stopped goes on, tells how many texts were done before, and gives the bytes
 // of one that did not.
-func TestResumed(t *testing.T) {
-	files(t)
+func TestRunResumed(t *testing.T) {
+	runFiles(t)
 	text := strings.Repeat("the [MASK] sat\n", 12)
 	check.OK(t, os.WriteFile("in.txt", []byte(text), 0o644))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -162,11 +161,11 @@ func TestResumed(t *testing.T) {
 		}
 		return infill.New(model, tokenizer), nil
 	}
-	r := clitest.CallContext(ctx, run.NewCmd, terminal.Streams{}, "run", "in.txt", "-o", "out.jsonl", "--jobs", "1")
+	r := callContext(ctx, run.NewCmd, terminal.Streams{}, "run", "in.txt", "-o", "out.jsonl", "--jobs", "1")
 	if r.Code != 130 {
 		t.Fatalf("%+v", r)
 	}
-	clitest.Run(t, run.NewCmd, []clitest.Case{
+	runCases(t, run.NewCmd, []callCase{
 		{Line: "run in.txt -o out.jsonl --jobs 1 --resume", Err: "infill: out.jsonl: 12 texts, … done " +
 			"before\n"},
 		{Line: "run in.txt -o whole.jsonl -q"},
@@ -178,9 +177,9 @@ func TestResumed(t *testing.T) {
 }
 
 // Variants keep the label, and a word that is masked is filled again.
-func TestAugment(t *testing.T) {
-	files(t)
-	r := clitest.Call(t, run.NewCmdAugment, terminal.Streams{}, "augment", "texts.csv", "-o", "out.csv", "--variants",
+func TestRunAugment(t *testing.T) {
+	runFiles(t)
+	r := call(t, run.NewCmdAugment, terminal.Streams{}, "augment", "texts.csv", "-o", "out.csv", "--variants",
 		"2",
 		"--blanks", "1")
 	if r.Code != 0 || !strings.HasPrefix(r.Err, "infill: out.csv: 1 text, 2 lines\n") {
@@ -191,7 +190,7 @@ func TestAugment(t *testing.T) {
 		t.Errorf("the variants are\n%s", out)
 	}
 	// The text has few nouns, and the model knows 9.
-	r = clitest.Call(t, run.NewCmdAugment, terminal.Streams{}, "augment", "texts.csv", "-o", "few.csv", "--variants",
+	r = call(t, run.NewCmdAugment, terminal.Streams{}, "augment", "texts.csv", "-o", "few.csv", "--variants",
 		"30", "--blanks", "1", "--distinct", "--pos", "noun")
 	if r.Code != 0 || !regexp.MustCompile(`warning: \d+ variants are missing: the draws for --distinct only`).MatchString(r.Err) {
 		t.Errorf("few variants: %+v", r)

@@ -1,4 +1,4 @@
-package gaps_test
+package commands
 
 import (
 	"encoding/csv"
@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/gaps"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
@@ -23,14 +22,14 @@ import (
 const bracketed = "The [dog] sat on the [mat]."
 
 // What cannot become an exercise is refused in a line.
-func TestRefuses(t *testing.T) {
-	clitest.Model(t)
-	clitest.Write(t, map[string]string{"table.csv": "text\n", "empty.txt": "", "tabs.txt": "a\tb\n",
+func TestGapsRefuses(t *testing.T) {
+	useFormula(t)
+	writeFiles(t, map[string]string{"table.csv": "text\n", "empty.txt": "", "tabs.txt": "a\tb\n",
 		"mac.txt": "The dog sat.\rThe cat ran."})
 	const which = "infill: which words become gaps? Put them in brackets, as in the [gate] was open, or choose them " +
 		"by " +
 		"every, pos or words"
-	clitest.Run(t, gaps.NewCmd, []clitest.Case{
+	runCases(t, gaps.NewCmd, []callCase{
 		{Line: "gaps a b", Code: 2, Err: "infill: 2 arguments given, one text is read: put quotes around it\n"},
 		{Line: "gaps", Texts: []string{"The dog sat."}, Code: 2, Err: which},
 		{Line: "gaps", Texts: []string{"The [dog sat."}, Code: 2, Err: "infill: a bracket holds no word, or is not " +
@@ -55,7 +54,7 @@ func TestRefuses(t *testing.T) {
 			Err: "infill: model nowhere: not in the cache\n"},
 		{Line: "gaps --threads -1", Texts: []string{bracketed}, Code: 2, Err: "infill: --threads: -1 is not "},
 	})
-	r := clitest.Call(t, gaps.NewCmd, terminal.Streams{InTerminal: true}, "gaps")
+	r := call(t, gaps.NewCmd, terminal.Streams{InTerminal: true}, "gaps")
 	if r.Code != 2 || r.Err != "infill: no text: give one, or pipe it to standard input\n"+
 		"hint: infill gaps \"the [gate] was open\", or infill gaps --help\n" {
 		t.Errorf("of a terminal: %+v", r)
@@ -63,13 +62,13 @@ func TestRefuses(t *testing.T) {
 }
 
 // A sheet has the same gaps in each form, and the key only if it is wanted.
-func TestForms(t *testing.T) {
-	clitest.Model(t)
-	clitest.Write(t, map[string]string{"text.txt": "\ufeffThe dog sat.\r\nThe old cat slept on the mat.\r\n\r\n",
+func TestGapsForms(t *testing.T) {
+	useFormula(t)
+	writeFiles(t, map[string]string{"text.txt": "\ufeffThe dog sat.\r\nThe old cat slept on the mat.\r\n\r\n",
 		"words.txt": "cat\n\nMat\n"})
 	text := []string{bracketed}
 	const line = "________"
-	clitest.Run(t, gaps.NewCmd, []clitest.Case{
+	runCases(t, gaps.NewCmd, []callCase{
 		{Line: "gaps", Texts: text, Out: "The (1) " + line + " sat on the (2) " + line + ".\n"},
 		{Line: "gaps --key", Texts: text, Out: "\n\nKey\n  1  dog, …bits…\n  2  mat, …bits"},
 		{Line: "gaps", In: bracketed + "\r\n\n", Out: "The (1) " + line + " sat on the (2) " + line + ".\n"},
@@ -104,11 +103,11 @@ func TestForms(t *testing.T) {
 }
 
 // Options have letters, the key is among them, and the seed decides their order.
-func TestOptions(t *testing.T) {
-	clitest.Model(t)
+func TestGapsOptions(t *testing.T) {
+	useFormula(t)
 	found := false
 	for _, key := range []string{"boat", "house", "river", "garden", "sea", "cat", "dog", "mat"} {
-		r := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--options", "2", "--format", "json", "-q",
+		r := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--options", "2", "--format", "json", "-q",
 			"The ["+key+"] was old.")
 		var e struct{ Gaps []struct{ Options []string } }
 		if r.Code != 0 {
@@ -119,13 +118,13 @@ func TestOptions(t *testing.T) {
 			continue // no word is wrong enough
 		}
 		found = true
-		if own := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--options", "2", "--format", "json", "-q",
+		if own := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--options", "2", "--format", "json", "-q",
 			"--seed", "1", "The ["+key+"] was old."); own.Out != r.Out {
 			t.Errorf("the seed 1 gives %s, and no seed %s", own.Out, r.Out)
 		}
 		wrong := strings.ReplaceAll(strings.Join(e.Gaps[0].Options, ""), key, "")
 		a, b := e.Gaps[0].Options[0], e.Gaps[0].Options[1]
-		clitest.Run(t, gaps.NewCmd, []clitest.Case{
+		runCases(t, gaps.NewCmd, []callCase{
 			{Line: "gaps -q --options 2", Texts: []string{"The [" + key + "] was old."},
 				Out: "was old.\n\n  1  a) " + a + "   b) " + b + "\n"},
 			{Line: "gaps -q --options 2 --format gift", Texts: []string{"The [" + key + "] was old."},
@@ -141,7 +140,7 @@ func TestOptions(t *testing.T) {
 	if !found {
 		t.Error("no key has a wrong answer")
 	}
-	r := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--options", "10", "The [dog] was old.")
+	r := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--options", "10", "The [dog] was old.")
 	if r.Code != 0 || !strings.Contains(r.Err, "infill: warning: gap 1 (dog): ") {
 		t.Errorf("with more options than words: %+v", r)
 	}
@@ -149,10 +148,10 @@ func TestOptions(t *testing.T) {
 
 // A sheet in a file has all of an exercise: each form comes from it without a model, and with
 // what somebody has changed in it.
-func TestFrom(t *testing.T) {
-	clitest.Model(t)
-	clitest.Write(t, map[string]string{"text.txt": "The [dog|=cat|boat] sat.\nIt was on the [mat].\n"})
-	clitest.Run(t, gaps.NewCmd, []clitest.Case{
+func TestGapsFrom(t *testing.T) {
+	useFormula(t)
+	writeFiles(t, map[string]string{"text.txt": "The [dog|=cat|boat] sat.\nIt was on the [mat].\n"})
+	runCases(t, gaps.NewCmd, []callCase{
 		{Line: "gaps text.txt -o sheet.json"},
 		{Line: "gaps text.txt -o sheet.html --title One"},
 		{Line: "gaps text.txt --format gift -o sheet.txt"},
@@ -171,8 +170,8 @@ func TestFrom(t *testing.T) {
 	holds("sheet.html", "<h1>One</h1>", ") boat</span>")
 	holds("sheet.txt", "{=", " ~boat} sat.")
 	for _, format := range []string{"text", "markdown", "html", "csv", "gift", "moodle", "anki", "json"} {
-		made := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "text.txt", "--key", "--format", format)
-		read := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--from", "sheet.json", "--key", "--format",
+		made := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "text.txt", "--key", "--format", format)
+		read := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--from", "sheet.json", "--key", "--format",
 			format)
 		if made.Code != 0 || read.Code != 0 || made.Out != read.Out {
 			t.Errorf("%s: %+v, from the sheet %+v", format, made, read)
@@ -180,11 +179,11 @@ func TestFrom(t *testing.T) {
 	}
 	const edited = `{"format": 1, "text": "The dog sat é.", "gaps": [{"span": [4, 7], "key": "dog", "right": ["cat", "ox"],
 		"options": ["sea", "ox", "dog", "cat"]}, {"span": [12, 13], "key": "é", "rivals": ["e"]}]}`
-	clitest.Write(t, map[string]string{"edited.json": edited})
+	writeFiles(t, map[string]string{"edited.json": edited})
 	openModel := cli.OpenModel
 	t.Cleanup(func() { cli.OpenModel = openModel })
 	cli.OpenModel = func(infill.OpenOptions) (*infill.Filler, error) { return nil, errors.New("a model was opened") }
-	clitest.Run(t, gaps.NewCmd, []clitest.Case{
+	runCases(t, gaps.NewCmd, []callCase{
 		{Line: "gaps --from edited.json --key", Out: "  1  a) sea   b) ox   c) dog   d) cat\n  2  ________\n\nKey\n" +
 			"  1  c) dog / d) cat / b) ox\n  2  é, open (also likely: e)\n"},
 		{Line: "gaps --from - --format gift", In: edited, Out: "{=ox =dog =cat ~sea} sat ________.…{=é}."},
@@ -231,14 +230,14 @@ func TestFrom(t *testing.T) {
 		if !strings.Contains(edited, from) {
 			t.Fatalf("nothing to change: %s", from)
 		}
-		r := clitest.Call(t, gaps.NewCmd, terminal.Streams{In: strings.NewReader(strings.Replace(edited, from, to, 1))},
+		r := call(t, gaps.NewCmd, terminal.Streams{In: strings.NewReader(strings.Replace(edited, from, to, 1))},
 			"gaps", "--from", "-")
 		if r.Code != 2 || r.Out != "" || !strings.HasPrefix(r.Err, "infill: --from: standard input: ") ||
 			!strings.Contains(r.Err, want) || strings.Count(r.Err, "\n") != 1 {
 			t.Errorf("%s: %+v, want %q", change, r, want)
 		}
 	}
-	clitest.Run(t, gaps.NewCmd, []clitest.Case{
+	runCases(t, gaps.NewCmd, []callCase{
 		{Line: "gaps --from none.json", Code: 2, Err: "infill: --from: open none.json: "},
 		{Line: "gaps --from edited.json text.txt", Code: 2,
 			Err: "infill: --from: the sheet has its text: give no other\n"},
@@ -250,10 +249,10 @@ func TestFrom(t *testing.T) {
 }
 
 // A file is written whole, and replaces another only if that is wanted.
-func TestOut(t *testing.T) {
-	clitest.Model(t)
-	clitest.Write(t, map[string]string{"there.json": "{}", "text.txt": bracketed, "bad.txt": "The dog sat."})
-	clitest.Run(t, gaps.NewCmd, []clitest.Case{
+func TestGapsOut(t *testing.T) {
+	useFormula(t)
+	writeFiles(t, map[string]string{"there.json": "{}", "text.txt": bracketed, "bad.txt": "The dog sat."})
+	runCases(t, gaps.NewCmd, []callCase{
 		{Line: "gaps text.txt -o there.json", Code: 2,
 			Err: "infill: --out: there.json is there already: --overwrite makes it again\n"},
 		{Line: "gaps text.txt -o text.txt --overwrite", Code: 2,
@@ -275,17 +274,17 @@ func TestOut(t *testing.T) {
 	if err == nil || string(content) != "{}" {
 		t.Errorf("after errors: new.json has the error %v, there.json holds %s", err, content)
 	}
-	clitest.Run(t, gaps.NewCmd, []clitest.Case{{Line: "gaps text.txt -o there.json --overwrite"},
+	runCases(t, gaps.NewCmd, []callCase{{Line: "gaps text.txt -o there.json --overwrite"},
 		{Line: "gaps --from there.json", Out: "The (1) ________ sat"}})
 }
 
 // Versions have the same gaps and answers, and the letter of a right answer differs in as
 // many as there are options.
-func TestVersions(t *testing.T) {
-	clitest.Model(t)
-	clitest.Write(t, nil)
+func TestGapsVersions(t *testing.T) {
+	useFormula(t)
+	writeFiles(t, nil)
 	const text = "The [dog|cat|sea] sat by the [mat|boat]. It was [old|big|small|red|wet|on]. It [ran]."
-	clitest.Run(t, gaps.NewCmd, []clitest.Case{
+	runCases(t, gaps.NewCmd, []callCase{
 		{Line: "gaps -q --title X -o sheet.json", Texts: []string{text}},
 		{Line: "gaps -q --versions 2 --format html --key --title X", Texts: []string{text},
 			Out: "<title>X</title>…<h1>X A</h1>…<h1>X B</h1>…<h2>Key A</h2>…<h2>Key B</h2>…"},
@@ -308,9 +307,9 @@ func TestVersions(t *testing.T) {
 		{Line: "gaps --versions 2 --format json", Texts: []string{text}, Code: 2,
 			Err: "infill: --versions: not in json"},
 	})
-	one := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", text, "--key")
-	six := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", text, "--key", "--versions", "6")
-	again := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--from", "sheet.json", "--key", "--versions",
+	one := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", text, "--key")
+	six := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", text, "--key", "--versions", "6")
+	again := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", "--from", "sheet.json", "--key", "--versions",
 		"6")
 	sheets, behind, _ := strings.Cut(six.Out, "\nKey A\n")
 	pages := regexp.MustCompile(`(?m)^Gaps [A-F]\n\n`).Split(sheets, -1)[1:]
@@ -344,13 +343,13 @@ func TestVersions(t *testing.T) {
 
 // TestAnki: the package anki 26.9.3 of PyPI imports this text as seven notes of Basic, with
 // these fields and tags (get_csv_metadata and import_csv of its Collection, by hand).
-func TestAnki(t *testing.T) {
-	clitest.Model(t)
+func TestGapsAnki(t *testing.T) {
+	useFormula(t)
 	const text = "\"The [old] dog\" & <b> sat at 3 p.m. by [the] mat. \"Was [he|=she|it] on?\" it [was]. The # sat.\n" +
 		"# [dog|a \"x\" y] [ran] on [>]."
 	const blank, tag = "________", "Lesson_3"
 	const asked = "<b>&#91;...]</b>"
-	r := clitest.Call(t, gaps.NewCmd, terminal.Streams{}, "gaps", text, "--format", "anki", "--title", "Lesson  3")
+	r := call(t, gaps.NewCmd, terminal.Streams{}, "gaps", text, "--format", "anki", "--title", "Lesson  3")
 	content, ok := strings.CutPrefix(r.Out, "#separator:tab\n#html:true\n#tags column:3\n")
 	if !ok {
 		t.Fatalf("%+v", r)

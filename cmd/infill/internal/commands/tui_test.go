@@ -1,24 +1,23 @@
-package tui_test
+package commands
 
 import (
 	"strings"
 	"testing"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/cmd/infill/internal/tui"
 )
 
 // Options and the argument are checked before the terminal is: what remains to say then
 // is that there is none.
-func TestArguments(t *testing.T) {
-	clitest.Write(t, map[string]string{"file": "text"})
+func TestScreenArguments(t *testing.T) {
+	writeFiles(t, map[string]string{"file": "text"})
 	const none = "infill: the screen needs a terminal for standard input and standard error\n" +
 		"hint: infill \"he had [MASK] me\" needs none\n"
 	const noText = "is no folder, and no text with a [MASK]\n" +
 		"hint: give the folder of an evaluation, or a template in quotes\n"
-	clitest.Run(t, tui.NewCmd, []clitest.Case{
+	runCases(t, tui.NewCmd, []callCase{
 		{Line: "tui", Code: 1, Err: none},
 		{Line: "tui .", Code: 1, Err: none}, // a folder
 		{Line: "tui [MASK]", Code: 1, Err: none},
@@ -43,13 +42,13 @@ func TestArguments(t *testing.T) {
 }
 
 // The screen needs both ends of a terminal, and one that moves its cursor.
-func TestTerminal(t *testing.T) {
+func TestScreenTerminal(t *testing.T) {
 	for name, s := range map[string]terminal.Streams{
 		"no input": {ErrTerminal: true}, "no standard error": {InTerminal: true},
 		"a dumb one": {InTerminal: true, ErrTerminal: true, Environment: []string{"TERM=dumb"}},
 	} {
 		s.In = strings.NewReader("\x03") // which would leave a screen
-		r := clitest.Call(t, tui.NewCmd, s, "tui")
+		r := call(t, tui.NewCmd, s, "tui")
 		if r.Code != cli.ExitFailed || !strings.HasPrefix(r.Err, "infill: the screen needs a terminal") {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -57,10 +56,10 @@ func TestTerminal(t *testing.T) {
 }
 
 // With a terminal the screen comes, on standard error; ctrl+c leaves it without a pick.
-func TestScreen(t *testing.T) {
+func TestScreenScreen(t *testing.T) {
 	s := terminal.Streams{InTerminal: true, ErrTerminal: true, In: strings.NewReader("\x03"),
 		Environment: []string{"TERM=xterm-256color"}}
-	r := clitest.Call(t, tui.NewCmd, s, "tui")
+	r := call(t, tui.NewCmd, s, "tui")
 	if r.Code != cli.ExitInterrupted || r.Out != "" || !strings.Contains(r.Err, "\x1b[?1049h") ||
 		!strings.HasSuffix(r.Err, "infill: interrupted\n") {
 		t.Errorf("%+v", r)

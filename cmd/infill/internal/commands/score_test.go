@@ -1,4 +1,4 @@
-package score_test
+package commands
 
 import (
 	"encoding/json"
@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/score"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
@@ -24,13 +23,13 @@ const dogs = "the dog sat .\tthe sat dog .\nthe sat dog .\tthe dog sat .\n"
 
 // Flags that exclude each other, and texts that are none, are refused before
 // anything is printed.
-func TestRefuses(t *testing.T) {
-	clitest.Model(t)
-	clitest.Write(t, map[string]string{"texts.csv": "text,item\nthe dog,1\n", "blank.txt": "\n \n",
+func TestScoreRefuses(t *testing.T) {
+	useFormula(t)
+	writeFiles(t, map[string]string{"texts.csv": "text,item\nthe dog,1\n", "blank.txt": "\n \n",
 		"notes":     "the dog\n",
 		"pairs.csv": "good,bad\nthe dog,dog the\n", "words.txt": "a\n"})
 	const excluded = "infill: --pairs excludes --words, --tokens and --rank: a pair has one row, in its place\n"
-	clitest.Run(t, score.NewCmd, []clitest.Case{
+	runCases(t, score.NewCmd, []callCase{
 		{Line: "score --pairs --words x", Code: 2, Err: excluded},
 		{Line: "score --pairs --tokens x", Code: 2, Err: excluded},
 		{Line: "score --pairs --rank sum x", Code: 2, Err: excluded},
@@ -74,20 +73,20 @@ func TestRefuses(t *testing.T) {
 		{Line: "score", Code: 2, Err: "infill: no text on standard input\nhint: give one as an argument, or one a " +
 			"line\n"},
 	})
-	r := clitest.Call(t, score.NewCmd, terminal.Streams{InTerminal: true}, "score")
+	r := call(t, score.NewCmd, terminal.Streams{InTerminal: true}, "score")
 	if r.Code != 2 || !strings.Contains(r.Err, "\nhint: infill score \"he had never seen the sea .\"") {
 		t.Errorf("of a terminal: %+v", r)
 	}
 }
 
 // Each form has its rows: of texts, words, tokens and pairs.
-func TestForms(t *testing.T) {
-	clitest.Model(t)
-	clitest.Write(t, map[string]string{
+func TestScoreForms(t *testing.T) {
+	useFormula(t)
+	writeFiles(t, map[string]string{
 		"texts.csv": "id,text,context,item\n7,the dog sat,he came .,x\n8,the old cat,,y\n",
 		"pairs.csv": "good,bad\nthe dog sat .,the sat dog .\n"})
 	text := []string{"the dog sat ."}
-	clitest.Run(t, score.NewCmd, []clitest.Case{
+	runCases(t, score.NewCmd, []callCase{
 		{Line: "score", Texts: text, Out: "log-likelihood  tokens  pseudo-perplexity  text\n…       4  …  the dog " +
 			"sat .\n"},
 		{Line: "score --format csv", Texts: text,
@@ -131,7 +130,7 @@ func TestForms(t *testing.T) {
 // jsonOf returns the objects that the command prints as JSON lines.
 func jsonOf(t *testing.T, in string, args ...string) (list []map[string]any) {
 	t.Helper()
-	r := clitest.Call(t, score.NewCmd, terminal.Streams{In: strings.NewReader(in)},
+	r := call(t, score.NewCmd, terminal.Streams{In: strings.NewReader(in)},
 		append([]string{"score", "--format", "jsonl"}, args...)...)
 	for line := range strings.Lines(r.Out) {
 		var o map[string]any
@@ -148,8 +147,8 @@ func jsonOf(t *testing.T, in string, args ...string) (list []map[string]any) {
 
 // --rank puts the likeliest first, by the sum or by the pseudo-perplexity; texts that
 // are equal stay in their order.
-func TestRank(t *testing.T) {
-	clitest.Model(t)
+func TestScoreRank(t *testing.T) {
+	useFormula(t)
 	texts := []string{"the dog sat on the mat .", "dog", "cat", "the old cat slept"}
 	for rank, better := range map[string]func(a, b map[string]any) bool{
 		"sum": func(a, b map[string]any) bool { return a["log_likelihood"].(float64) >= b["log_likelihood"].(float64) },
@@ -175,8 +174,8 @@ func TestRank(t *testing.T) {
 
 // A context is scored with, and not itself: that of the record goes before that of the
 // flag, and an empty cell takes the flag's.
-func TestContext(t *testing.T) {
-	clitest.Model(t)
+func TestScoreContext(t *testing.T) {
+	useFormula(t)
 	in := `{"text":"the dog","context":"he came ."}` + "\n" + `{"text":"the dog","context":" "}` + "\n" +
 		`{"text":"the dog"}` + "\n"
 	list := jsonOf(t, in, "--input", "jsonl", "--context", "she ran .")
@@ -189,7 +188,7 @@ func TestContext(t *testing.T) {
 	if kept[0]["log_likelihood"] != kept[2]["log_likelihood"] {
 		t.Error("a context that is only copied changes the score")
 	}
-	wrong := clitest.Call(t, score.NewCmd, terminal.Streams{In: strings.NewReader(`{"text":"a","context":3}`)}, "score",
+	wrong := call(t, score.NewCmd, terminal.Streams{In: strings.NewReader(`{"text":"a","context":3}`)}, "score",
 		"--input", "jsonl")
 	if wrong.Code != 1 || !strings.HasPrefix(wrong.Err, "infill: line 1: \"context\" is not a string: ") ||
 		!strings.HasSuffix(wrong.Err, ", or copy it by --keep context\n") {
@@ -197,7 +196,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// gemma returns a tokenizer whose pieces are other than the words of [clitest.Model].
+// gemma returns a tokenizer whose pieces are other than the words of [useFormula].
 func gemma(t *testing.T) *tokenize.Tokenizer {
 	t.Helper()
 	file, err := os.ReadFile(filepath.FromSlash("../../../../tokenize/testdata/families/gemma.tokenizer.json"))
@@ -216,9 +215,9 @@ func gemma(t *testing.T) *tokenize.Tokenizer {
 }
 
 // A token that is a line break does not break the row of its table.
-func TestTokenOfALine(t *testing.T) {
-	clitest.ModelOf(t, gemma(t))
-	r := clitest.Call(t, score.NewCmd, terminal.Streams{}, "score", "--tokens", "he\nme")
+func TestScoreTokenOfALine(t *testing.T) {
+	useModel(t, gemma(t))
+	r := call(t, score.NewCmd, terminal.Streams{}, "score", "--tokens", "he\nme")
 	_, table, _ := strings.Cut(r.Out, "log-probability\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for line := range strings.Lines(table) {
@@ -232,8 +231,8 @@ func TestTokenOfALine(t *testing.T) {
 }
 
 // --target counts positions from a word, and a text without it is refused alone.
-func TestTarget(t *testing.T) {
-	clitest.Model(t)
+func TestScoreTarget(t *testing.T) {
+	useFormula(t)
 	var lines strings.Builder
 	for _, target := range []string{`"sat"`, `""`, `null`} {
 		fmt.Fprintf(&lines, `{"text":"the dog sat (on the mat).","target":%s}`+"\n", target)
@@ -259,9 +258,9 @@ func TestTarget(t *testing.T) {
 	if len(list) != 3*9 {
 		t.Errorf("%d rows", len(list))
 	}
-	clitest.Write(t, map[string]string{"wrong.csv": "text,at\nthe dog sat,dog\nthe dog sat,cat\n" +
+	writeFiles(t, map[string]string{"wrong.csv": "text,at\nthe dog sat,dog\nthe dog sat,cat\n" +
 		"the dog and the cat,the\n"})
-	clitest.Run(t, score.NewCmd, []clitest.Case{{Line: "score --words --target at --format csv wrong.csv", Code: 1,
+	runCases(t, score.NewCmd, []callCase{{Line: "score --words --target at --format csv wrong.csv", Code: 1,
 		Out: "id,text,word,start,end,tokens,surprisal,log_likelihood,position,after,from_target,at\n" +
 			",the dog sat,the,…,1,,-1,dog\n,the dog sat,dog,…,2,,0,dog\n,the dog sat,sat,…,3,,1,dog\n",
 		Err: "infill: wrong.csv, line 3: --target: the text has no word \"cat\"\n" +
@@ -271,10 +270,10 @@ func TestTarget(t *testing.T) {
 
 // Several models give one long table, and words are compared by their places, whatever
 // the tokens are.
-func TestModels(t *testing.T) {
-	clitest.ModelOf(t, gemma(t))
+func TestScoreModels(t *testing.T) {
+	useModel(t, gemma(t))
 	pieces := cli.OpenModel
-	clitest.Model(t)
+	useFormula(t)
 	whole := cli.OpenModel
 	cli.OpenModel = func(o infill.OpenOptions) (*infill.Filler, error) {
 		if o.Model == "pieces" {
@@ -328,13 +327,13 @@ func TestModels(t *testing.T) {
 		want := fmt.Sprintf("infill: %s less %s: %s, mean difference %+.3g ± %.2g %s, r %.3f, 95 %% interval %.3f to "+
 			"%.3f\n", names[1], names[0], c.noun, difference, spread(differences), unit, math.Tanh(z),
 			math.Tanh(z-reach), math.Tanh(z+reach))
-		told := clitest.Call(t, score.NewCmd, terminal.Streams{In: strings.NewReader(strings.Join(texts, "\n"))},
+		told := call(t, score.NewCmd, terminal.Streams{In: strings.NewReader(strings.Join(texts, "\n"))},
 			slices.DeleteFunc(arguments, func(a string) bool { return a == "-q" })...)
 		if lines := strings.SplitAfter(told.Err, "\n"); lines[len(lines)-2] != want {
 			t.Errorf("%s: %q, want %q", c.line, told.Err, want)
 		}
 	}
-	clitest.Run(t, score.NewCmd, []clitest.Case{
+	runCases(t, score.NewCmd, []callCase{
 		{Line: "score --words --format csv -m formula -m other dog", Out: "id,text,word,start,end,tokens,surprisal," +
 			"log_likelihood,position,after,model\n,dog,dog,…,formula\n,dog,dog,…,other\n",
 			Err: "infill: other less formula: 1 word of 1 text, mean difference …bits\n"},
@@ -349,10 +348,10 @@ func TestModels(t *testing.T) {
 }
 
 // Colours tell the surprisal of words where the terminal has them.
-func TestColours(t *testing.T) {
-	clitest.Model(t)
+func TestScoreColours(t *testing.T) {
+	useFormula(t)
 	for variable, want := range map[string]bool{"CLICOLOR_FORCE=1": true, "NO_COLOR=1": false} {
-		r := clitest.Call(t, score.NewCmd, terminal.Streams{Environment: []string{"TERM=xterm-256color", variable}},
+		r := call(t, score.NewCmd, terminal.Streams{Environment: []string{"TERM=xterm-256color", variable}},
 			"score",
 			"--words", "the dog sat")
 		if got := strings.Contains(r.Out, "surprisal in bits:"); got != want || r.Code != 0 {

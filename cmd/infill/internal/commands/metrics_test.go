@@ -1,10 +1,9 @@
-package metrics_test
+package commands
 
 import (
 	"strings"
 	"testing"
 
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/metrics"
 	"infill/cmd/infill/internal/terminal"
 )
@@ -17,8 +16,8 @@ const (
 `
 )
 
-func files(t *testing.T) {
-	clitest.Write(t, map[string]string{
+func metricsFiles(t *testing.T) {
+	writeFiles(t, map[string]string{
 		"fills.txt": fills, "fills.csv": "id,text\n1,the kettle sang\n2,the bird sang\n", "empty.txt": "\n",
 		"garden.txt": "rain fell on the garden\n", "list.JSON": "[" + strings.Replace(results, "\n", ",", 1) + "]",
 		"fills.jsonl": results, "rows.jsonl": `{"text": "the kettle sang"}` + "\n" + `{"text": "the bird sang"}` + "\n",
@@ -31,11 +30,11 @@ func files(t *testing.T) {
 }
 
 // What cannot be scored is refused in a line, with nothing on standard output.
-func TestRefuses(t *testing.T) {
-	files(t)
+func TestMetricsRefuses(t *testing.T) {
+	metricsFiles(t)
 	const top = "infill: --top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed\n"
 	const form = "\nhint: a file whose name ends in .jsonl or .json is what infill prints with --format jsonl or json\n"
-	clitest.Run(t, metrics.NewCmd, []clitest.Case{
+	runCases(t, metrics.NewCmd, []callCase{
 		{Line: "metrics", Code: 2, Err: "infill: 0 arguments given, one file is scored\n" +
 			"hint: infill metrics FILE; references are named by -r NAME=FILE\n"},
 		{Line: "metrics a b", Code: 2, Err: "infill: 2 arguments given, one file is scored\n"},
@@ -78,10 +77,10 @@ func TestRefuses(t *testing.T) {
 
 // The file's name, or --from, tells how it is read; a result of infill has its templates
 // and likelihoods.
-func TestForms(t *testing.T) {
-	files(t)
+func TestMetricsForms(t *testing.T) {
+	metricsFiles(t)
 	const likely = "mean log-likelihood, nats…-4.00\n"
-	clitest.Run(t, metrics.NewCmd, []clitest.Case{
+	runCases(t, metrics.NewCmd, []callCase{
 		{Line: "metrics fills.txt -r garden=garden.txt", Out: "  score …%…95 % interval\n  self-BLEU … to …\n" +
 			"…corpus BLEU against garden …\n\n6 sentences, 36 tokens\ngarden: 1 sentence, 5 tokens\nsignature metrics:",
 			Err: "infill: warning: text (fills.txt): 1 blank line left out\n"},
@@ -114,9 +113,9 @@ func TestForms(t *testing.T) {
 
 // A warning that holds for several scores comes once, with their names; --quiet leaves
 // all out.
-func TestWarnings(t *testing.T) {
-	files(t)
-	r := clitest.Call(t, metrics.NewCmd, terminal.Streams{}, "metrics", "fills.txt", "--ngrams", "8,9")
+func TestMetricsWarnings(t *testing.T) {
+	metricsFiles(t)
+	r := call(t, metrics.NewCmd, terminal.Streams{}, "metrics", "fills.txt", "--ngrams", "8,9")
 	for line := range strings.Lines(r.Err) {
 		_, message, _ := strings.Cut(strings.TrimPrefix(line, "infill: warning: "), ": ")
 		if strings.Count(r.Err, message) != 1 {
@@ -126,7 +125,7 @@ func TestWarnings(t *testing.T) {
 	if !strings.Contains(r.Err, "unique_ngrams/self/9, distinct_ngrams/9: ") {
 		t.Errorf("warnings %s", r.Err)
 	}
-	r = clitest.Call(t, metrics.NewCmd, terminal.Streams{}, "metrics", "-q", "fills.txt", "--ngrams", "8,9")
+	r = call(t, metrics.NewCmd, terminal.Streams{}, "metrics", "-q", "fills.txt", "--ngrams", "8,9")
 	if r.Code != 0 || r.Err != "" {
 		t.Errorf("quiet: %+v", r)
 	}

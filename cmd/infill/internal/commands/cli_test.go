@@ -1,4 +1,4 @@
-package cli_test
+package commands
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/internal/ask"
 	"infill/internal/check"
@@ -57,11 +56,11 @@ func flags(s *terminal.Streams) *cobra.Command {
 
 // What a flag cannot be is said in words of the command line, with the help that has it.
 func TestFlags(t *testing.T) {
-	clitest.Write(t, map[string]string{"words.txt": "red\n\n dark blue\n", "none.txt": "\n", "tab.txt": "a\tb\n"})
+	writeFiles(t, map[string]string{"words.txt": "red\n\n dark blue\n", "none.txt": "\n", "tab.txt": "a\tb\n"})
 	const help = "\nhint: see infill flags --help\n"
 	const templates = "\nhint: see infill help templates\n"
 	const options = "\nhint: see infill help options\n"
-	clitest.Run(t, flags, []clitest.Case{
+	runCases(t, flags, []callCase{
 		{Line: "flags x", Code: 2, Err: "infill: unexpected argument \"x\"" + help},
 		{Line: "flags --nothing", Code: 2, Err: "infill: unknown flag: --nothing" + help},
 		{Line: "flags -z", Code: 2,
@@ -89,7 +88,7 @@ func TestFlags(t *testing.T) {
 		{Line: "flags --corpus a", Code: 2, Err: "infill: --corpus: \"a\" is not NAME=FILE" + help},
 		{Line: "flags --corpus a=b --corpus a=c", Code: 2, Err: "is not a new name: \"a\" is given already" + help},
 	})
-	clitest.Run(t, flags, []clitest.Case{
+	runCases(t, flags, []callCase{
 		{Line: "flags", Out: "{Ratio:0 Sizes:[7] Wait:1s Loud:false} [] [] short"},
 		{Line: "flags --ratio 0.5 --sizes 2 --sizes 3,4 --wait 2m --loud --kind long",
 			Out: "{Ratio:0.5 Sizes:[2 3 4] Wait:2m0s Loud:true} [] [] long"},
@@ -105,7 +104,7 @@ func TestFlags(t *testing.T) {
 
 // The shell is offered values, lists by blank, and files in a list of words.
 func TestCompletion(t *testing.T) {
-	clitest.Write(t, map[string]string{"words.txt": "", ".hidden": ""})
+	writeFiles(t, map[string]string{"words.txt": "", ".hidden": ""})
 	check.OK(t, os.Mkdir("more", 0o755))
 	for line, want := range map[string][]string{
 		"--kind ": {"short", "long"}, "--pos 1=noun,v": {"1=noun,verb"}, "--slot 1=@": {"1=@more/", "1=@words.txt"},
@@ -167,7 +166,7 @@ func TestWarnOf(t *testing.T) {
 // An argument is a file if there is one, or if it looks like one that is missing; behind
 // -- it is a text.
 func TestIsFile(t *testing.T) {
-	clitest.Write(t, map[string]string{"notes": "", "texts.csv": ""})
+	writeFiles(t, map[string]string{"notes": "", "texts.csv": ""})
 	check.OK(t, os.Mkdir("folder", 0o755))
 	for argument, want := range map[string]bool{"notes": true, "texts.csv": true, "a text": false, "word": false,
 		"I read notes.txt": false, "folder": false, "notes.csv\nof today.csv": false} {
@@ -197,7 +196,7 @@ func TestIsFile(t *testing.T) {
 // A file that a flag names is read up to 64 MB; standard input is kept in a file that is
 // removed.
 func TestFiles(t *testing.T) {
-	clitest.Write(t, map[string]string{"small": "words"})
+	writeFiles(t, map[string]string{"small": "words"})
 	check.OK(t, os.WriteFile("large", nil, 0o600))
 	check.OK(t, os.Truncate("large", 64<<20+1))
 	content, err := cli.ReadFile(t.Context(), "small")
@@ -316,7 +315,7 @@ func texts(s *terminal.Streams) *cobra.Command {
 // A wrong argument ends the command before any work; a wrong line is reported with its
 // number, and the others are done.
 func TestTexts(t *testing.T) {
-	clitest.Run(t, texts, []clitest.Case{
+	runCases(t, texts, []callCase{
 		{Line: "texts a b", Out: "a\nb\nend"},
 		{Line: "texts -", In: "a\nb", Out: "a\nb\nend"},
 		{Line: "texts", In: "a\n\n \nb\n", Out: "a\nb\nend",
@@ -339,11 +338,11 @@ func TestTexts(t *testing.T) {
 		{Line: "texts --format xml", Code: 2, Err: "infill: --format: \"xml\" is not one of text, json, jsonl, csv, " +
 			"more\n"},
 	})
-	r := clitest.Call(t, texts, terminal.Streams{InTerminal: true}, "texts")
+	r := call(t, texts, terminal.Streams{InTerminal: true}, "texts")
 	if r.Code != 2 || r.Err != "infill: no text: give one, or pipe texts to standard input\nhint: give one\n" {
 		t.Errorf("of a terminal: %+v", r)
 	}
-	if r := clitest.Call(t, texts, terminal.Streams{InTerminal: true}, "texts", "a"); r.Code != 0 {
+	if r := call(t, texts, terminal.Streams{InTerminal: true}, "texts", "a"); r.Code != 0 {
 		t.Errorf("of an argument at a terminal: %+v", r)
 	}
 }

@@ -1,4 +1,4 @@
-package serve_test
+package commands
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"infill/cmd/infill/internal/cli"
-	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/serve"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
@@ -21,8 +20,8 @@ import (
 )
 
 // What would let others ask, or leaves them without an answer, is refused.
-func TestRefuses(t *testing.T) {
-	clitest.Model(t)
+func TestServeRefuses(t *testing.T) {
+	useFormula(t)
 	folder := t.TempDir()
 	wrong := map[string]string{"nul": "let\x00me", "escape": "let\x1bme", "two": "let me", "none": "\n",
 		"mark": "\ufefflet\ufeffme", "letters": "lätme"}
@@ -73,7 +72,7 @@ func TestRefuses(t *testing.T) {
 		if strings.HasPrefix(line, "mcp") {
 			command = serve.NewCmdMCP
 		}
-		r := clitest.Call(t, command, terminal.Streams{}, strings.Fields(line)...)
+		r := call(t, command, terminal.Streams{}, strings.Fields(line)...)
 		if r.Code != cli.ExitUsage || r.Out != "" || !strings.Contains(r.Err, want) {
 			t.Errorf("%s: %+v", line, r)
 		}
@@ -82,8 +81,8 @@ func TestRefuses(t *testing.T) {
 
 // A token comes from a file or the environment, and then other machines may ask;
 // together with --no-auth it is refused.
-func TestToken(t *testing.T) {
-	clitest.Model(t)
+func TestServeToken(t *testing.T) {
+	useFormula(t)
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("\ufeffletmein\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -104,7 +103,7 @@ func TestToken(t *testing.T) {
 				"hint: set INFILL_TOKEN or --token-file, or say --no-auth\n"},
 		{"serve --pipe --model nowhere", "", "infill: model nowhere: not in the cache\n"},
 	} {
-		r := clitest.Call(t, serve.NewCmd, terminal.Streams{Environment: []string{c.environment}},
+		r := call(t, serve.NewCmd, terminal.Streams{Environment: []string{c.environment}},
 			strings.Fields(c.line)...)
 		if r.Err != c.want || r.Out != "" {
 			t.Errorf("%s, %s: %+v", c.line, c.environment, r)
@@ -115,7 +114,7 @@ func TestToken(t *testing.T) {
 // asked returns the answers of a pipe by their ids.
 func asked(t *testing.T, lines string, args ...string) map[string]string {
 	t.Helper()
-	r := clitest.Call(t, serve.NewCmd, terminal.Streams{In: strings.NewReader(lines)},
+	r := call(t, serve.NewCmd, terminal.Streams{In: strings.NewReader(lines)},
 		append([]string{"serve", "--pipe"}, args...)...)
 	if r.Code != 0 || r.Err != "" {
 		t.Fatalf("%+v", r)
@@ -132,8 +131,8 @@ func asked(t *testing.T, lines string, args ...string) map[string]string {
 }
 
 // A pipe serves all models by their names, and has only the limits that its user gave.
-func TestPipe(t *testing.T) {
-	clitest.Model(t)
+func TestServePipe(t *testing.T) {
+	useFormula(t)
 	many := `{"template":"the [MASK] sat","top":2000}` // a server lists 1,000 at most
 	answers := asked(t, `{"id":1,"path":"/v1/fill","body":{"template":"the [MASK] sat","top":1}}`+"\n"+
 		`{"id":2,"path":"/v1/fill","body":{"template":"the [MASK] sat","top":1,"model":"second"}}`+"\n"+
@@ -177,8 +176,8 @@ func listening(t *testing.T, s terminal.Streams, args ...string) (address string
 
 // On the loopback, pages of other sites are kept out without a token, and asked for one
 // with it; the end of the context ends the command well.
-func TestListens(t *testing.T) {
-	clitest.Model(t)
+func TestServeListens(t *testing.T) {
+	useFormula(t)
 	for _, c := range []struct {
 		environment, host, token string
 		want                     int
@@ -211,10 +210,10 @@ func TestListens(t *testing.T) {
 }
 
 // The error of a port that is taken says another way.
-func TestPortIsTaken(t *testing.T) {
-	clitest.Model(t)
+func TestServePortIsTaken(t *testing.T) {
+	useFormula(t)
 	address, end := listening(t, terminal.Streams{})
-	r := clitest.Call(t, serve.NewCmd, terminal.Streams{}, "serve", "--listen", strings.TrimPrefix(address, "http://"))
+	r := call(t, serve.NewCmd, terminal.Streams{}, "serve", "--listen", strings.TrimPrefix(address, "http://"))
 	if r.Code != cli.ExitFailed || !strings.HasPrefix(r.Err, "infill: listen: ") ||
 		!strings.HasSuffix(r.Err, "\nhint: another port: infill serve --listen 127.0.0.1:0\n") {
 		t.Errorf("%+v", r)
@@ -226,8 +225,8 @@ func TestPortIsTaken(t *testing.T) {
 
 // Each line of an agent has its answer with its own id; what is no message gets an error
 // and ends nothing, and a line that is an answer gets none.
-func TestMCP(t *testing.T) {
-	clitest.Model(t)
+func TestServeMCP(t *testing.T) {
+	useFormula(t)
 	const begin = `{"jsonrpc":"2.0","id":"begin","method":"initialize","params":{"protocolVersion":"2025-06-18",` +
 		`"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
@@ -246,7 +245,7 @@ func TestMCP(t *testing.T) {
 		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"fill","arguments":{"template":"the [MASK]"}}}`: "" +
 			`{"id":5,"jsonrpc":"2.0","result":{"content":`,
 	} {
-		r := clitest.Call(t, serve.NewCmdMCP, terminal.Streams{In: strings.NewReader(begin + line)}, "mcp")
+		r := call(t, serve.NewCmdMCP, terminal.Streams{In: strings.NewReader(begin + line)}, "mcp")
 		if r.Code != 0 || r.Err != "" {
 			t.Fatalf("%s: %+v", line, r)
 		}
@@ -263,7 +262,7 @@ func TestMCP(t *testing.T) {
 }
 
 // A call that is taken back ends, and has no answer; the conversation goes on.
-func TestMCPCancels(t *testing.T) {
+func TestServeMCPCancels(t *testing.T) {
 	tokenizer, err := lmtest.Tokenizer(strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] the cat dog sat"))
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +296,7 @@ func TestMCPCancels(t *testing.T) {
 		io.WriteString(lines, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`+"\n"+ //nolint:errcheck
 			`{"jsonrpc":"2.0","id":6,"method":"ping"}`+"\n")
 	}()
-	r := clitest.Call(t, serve.NewCmdMCP, terminal.Streams{In: in}, "mcp")
+	r := call(t, serve.NewCmdMCP, terminal.Streams{In: in}, "mcp")
 	if r.Code != 0 || strings.Contains(r.Out, `"id":5`) || !strings.Contains(r.Out, `{"id":6,"jsonrpc":"2.0","result":{}}`) {
 		t.Errorf("%+v", r)
 	}
