@@ -32,7 +32,7 @@ func bothModels(t *testing.T) map[*Filler][]string {
 func TestOneNumber(t *testing.T) {
 	for f, list := range bothModels(t) {
 		rapid.Check(t, func(t *rapid.T) {
-			text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(list), 2, 9).Draw(t, "words"), " ")
+			text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(list), 2, 6).Draw(t, "words"), " ")
 			score, err := f.Score(t.Context(), ScoreRequest{Text: text})
 			if err != nil {
 				t.Fatal(err)

@@ -99,11 +99,11 @@ func TestNeighbours(t *testing.T) {
 				t.Fatal("not the case that is meant")
 			}
 			rng := rand.New(rand.NewPCG(5, 6))
-			alone, together := make([]*batch, 60), make([]*batch, 60)
+			alone, together := make([]*batch, 40), make([]*batch, 40)
 			for i := range alone {
 				b := anyBatch(rng, 1+rng.IntN(3)*rng.IntN(4))
-				if i%10 == 0 { // attention is as wide as a call's longest row
-					b = batchOf(rng, 1, m.Positions()*(i/10+1)/6)
+				if i%7 == 0 { // attention is as wide as a call's longest row
+					b = batchOf(rng, 1, m.Positions()*(i/7+1)/6)
 				}
 				c := *b
 				alone[i], together[i] = b, &c
@@ -126,8 +126,8 @@ func TestNeighbours(t *testing.T) {
 				}
 			}
 			calls, rows = m.engine.calls.Load()-calls, m.engine.rows.Load()-rows
-			if calls >= 60 {
-				t.Errorf("%d calls for 60 batches: none was shared", calls)
+			if calls >= 40 {
+				t.Errorf("%d calls for 40 batches: none was shared", calls)
 			}
 			t.Logf("%d rows in %d calls", rows, calls)
 		})

@@ -20,6 +20,7 @@ import (
 	"infill/infill"
 	"infill/lm"
 	"infill/models"
+	"infill/tokenize"
 )
 
 var update = flag.Bool("update", false, "write the scripts' expectations again")
@@ -43,7 +44,7 @@ func (p prepared) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	models := &kept{open: map[string]*lm.MaskedLM{}}
+	models := &kept{open: map[string]*opened{}}
 	cli.OpenModel = models.filler
 	defer models.close()
 	return p.M.Run()
@@ -52,7 +53,12 @@ func (p prepared) Run() int {
 // kept holds the models that the calls of this process share: a start takes longer than most fills.
 type kept struct {
 	mutex sync.Mutex
-	open  map[string]*lm.MaskedLM // by folder
+	open  map[string]*opened // by folder
+}
+
+type opened struct {
+	model     *lm.MaskedLM
+	tokenizer *tokenize.Tokenizer
 }
 
 // filler opens a model as infill.Open does, but for all calls at once. A model of its own
@@ -66,22 +72,23 @@ func (k *kept) filler(o infill.OpenOptions) (*infill.Filler, error) {
 	if own {
 		return infill.Open(o)
 	}
-	tokenizer, err := bundle.Tokenizer()
-	if err != nil {
-		return nil, err
-	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	m := k.open[bundle.Dir]
-	if m == nil {
-		m, err = lm.Open(context.Background(), bundle,
+	of := k.open[bundle.Dir]
+	if of == nil {
+		tokenizer, err := bundle.Tokenizer()
+		if err != nil {
+			return nil, err
+		}
+		m, err := lm.Open(context.Background(), bundle,
 			lm.Options{MaskID: tokenizer.MaskID(), SeparatorID: tokenizer.SeparatorID(), Device: "cpu"})
 		if err != nil {
 			return nil, err
 		}
-		k.open[bundle.Dir] = m
+		of = &opened{m, tokenizer}
+		k.open[bundle.Dir] = of
 	}
-	return infill.New(borrowed{m}, tokenizer), nil
+	return infill.New(borrowed{of.model}, of.tokenizer), nil
 }
 
 // ownModels has the calls of a test open models of their own, as the program does.
@@ -93,8 +100,8 @@ func ownModels(t *testing.T) {
 }
 
 func (k *kept) close() {
-	for _, m := range k.open {
-		m.Close()
+	for _, of := range k.open {
+		of.model.Close()
 	}
 }
 

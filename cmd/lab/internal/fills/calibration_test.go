@@ -233,21 +233,22 @@ func TestCalibrationErrors(t *testing.T) {
 // same again, and another text is another signature.
 func TestCalibrationText(t *testing.T) {
 	text := func(sentences string) string {
-		s := study(t, "calibration", "texts", calibrationTexts, "sentences", sentences)
+		s := study(t, "calibration", "texts", calibrationTexts, "sentences", sentences,
+			"blanks", "1,2")
 		return labtest.Studied(t, s, lab.StudyOptions{Seed: 2, Version: "v1"}).Text()
 	}
-	first := text("6")
-	for _, want := range []string{"calibration of small-uncased: fills of sentences.txt\n", " ± ", "|sentences:6|",
+	first := text("4")
+	for _, want := range []string{"calibration of small-uncased: fills of sentences.txt\n", " ± ", "|sentences:4|",
 		"|model:small-uncased@", "|texts:sentences.txt@", "|seed:2|version:v1\n"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in:\n%s", want, first)
 		}
 	}
-	if again := text("6"); again != first {
+	if again := text("4"); again != first {
 		t.Errorf("the same again:\n%s\nat first:\n%s", again, first)
 	}
-	if other := text("7"); other == first {
-		t.Error("seven sentences give the report of six")
+	if other := text("5"); other == first {
+		t.Error("five sentences give the report of four")
 	}
 	// A cell that is all of two tables stands in the second alone.
 	if n := strings.Count(first, "\n  sentences.txt       1       all "); n != 1 {
