@@ -92,7 +92,6 @@ func whole(text []byte, low, high int) (int, bool) {
 	return n, err == nil && low <= n && n <= high
 }
 
-// number reads a finite number within bounds.
 func number(text []byte, low, high float64) (float64, bool) {
 	x, err := strconv.ParseFloat(string(text), 64)
 	return x, err == nil && low <= x && x <= high

@@ -113,7 +113,6 @@ func (c *Chains) lift() {
 	}
 }
 
-// kernel makes the kernel of the sampler, with the settings that are options.
 func (c Chains) kernel(target samplers.Target) (samplers.Kernel, error) {
 	s := c.Sampler
 	var err error
@@ -133,7 +132,6 @@ func (c Chains) kernel(target samplers.Target) (samplers.Kernel, error) {
 func (c *Chains) steps() int  { return max(0, c.Steps) }
 func (c *Chains) warmUp() int { return max(0, c.WarmUp) }
 
-// check returns an *OptionError if the options of chains do not fit together.
 func (c Chains) check(_ *Request, m Model) error {
 	if c.Sampler == nil {
 		return wrong("sampler", "chains need one: name one, such as dmala")
@@ -197,7 +195,6 @@ func (c Chains) solve(ctx context.Context, w *work) (*answer, error) {
 	return r.run(ctx, start)
 }
 
-// chainRun is a run of chains over the slots of a layout.
 type chainRun struct {
 	work      *work
 	options   Chains // settled
@@ -249,7 +246,6 @@ func (c *chainRun) run(ctx context.Context, start []int) (*answer, error) {
 	return a, nil
 }
 
-// counting reports whether some states count as draws.
 func (c *chainRun) counting() bool { return len(c.draws.draws) > 0 }
 
 // shown returns the fills that an answer is made of now, and the steps counted beside it.
@@ -362,7 +358,6 @@ func (c *chainRun) tokens(state []int) []int {
 	return fillSlots(make([]int, len(c.layout.question.slots)), c.variables, state)
 }
 
-// mostKnown is the largest number of fills that known lists, more than anyone reads.
 const mostKnown = 2000
 
 // known returns, for an observer, a result of the states visited so far: during
@@ -502,7 +497,6 @@ func finite(size float64) *float64 {
 // constraints forbid is drawn again.
 const maxTries = 1000
 
-// initial returns the starts of the chains, [chains × variables].
 func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 	weights := make([][]float64, len(c.variables))
 	for n := range c.variables {

@@ -29,7 +29,6 @@ func checkValues(options *option.Set, of any) error {
 	return err
 }
 
-// samplerText is the type of the sampler of chains in signatures, which have its text.
 type samplerText struct{}
 
 var _ option.Type = samplerText{}

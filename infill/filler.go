@@ -68,7 +68,6 @@ type Filler struct {
 	caller       *lm.Caller // nil: each fill, score and exercise asks for itself
 }
 
-// source is the model of a filler, once it is loaded.
 type source struct {
 	load   func(ctx context.Context) (LanguageModel, error)
 	ready  func(Model) // called when the model is loaded
@@ -340,7 +339,6 @@ func (v *vocabulary) readTokens() []string {
 	return reads
 }
 
-// begins counts the longer words of the vocabulary that begin with letters.
 func (v *vocabulary) begins(letters string) int {
 	texts := v.reads()
 	if !v.tokenizer.Cased() {

@@ -93,7 +93,6 @@ func (l Lists) Check() error {
 	return nil
 }
 
-// filled reports whether all lists have numbers of blanks, and words.
 func filled(lists map[int][]string) bool {
 	for number, words := range lists {
 		if number < 0 || len(words) == 0 || slices.ContainsFunc(words, blank) {
@@ -148,7 +147,6 @@ func (p Parts) Check() error {
 // MarshalText writes parts of speech as they are written above.
 func (p Parts) MarshalText() ([]byte, error) { return []byte(writeLists(p)), nil }
 
-// writeLists writes lists with their numbers, that for every blank first.
 func writeLists(l map[int][]string) string {
 	var lists []string
 	for _, n := range slices.Sorted(maps.Keys(l)) {

@@ -250,7 +250,6 @@ func (f *Filler) GapsCost(r GapsRequest) (Cost, error) {
 // model needs for a window.
 const bytesOfGap = 8 << 20
 
-// check returns an *OptionError for a wrong setting.
 func (r *GapsRequest) check() error {
 	if r.Words != nil && len(r.Words) == 0 {
 		return wrong("words", "the list is empty")
@@ -484,7 +483,6 @@ func stands(text, word string) string {
 	return fmt.Sprintf(", and it has %q at %d to %d", word, from, from+utf8.RuneCountInString(word))
 }
 
-// check returns an error for answers that contradict each other.
 func (g *Gap) check() error {
 	right := append([]string{g.Key}, g.Right...)
 	most := max(len(right), len(g.Options))
@@ -524,7 +522,6 @@ func (g *Gap) check() error {
 	return nil
 }
 
-// gapMaker makes the gaps of a text.
 type gapMaker struct {
 	filler  *Filler
 	asker   *asker
@@ -819,7 +816,6 @@ func ending(word string) string {
 	return ""
 }
 
-// gapPlace is a gap with what the model expects there.
 type gapPlace struct {
 	layout  *layout // with one slot
 	span    [2]int  // byte range of the key in the text
@@ -831,7 +827,6 @@ type gapPlace struct {
 	keyLogP float64
 }
 
-// word returns a token as it would stand in the gap, with its capitals.
 func (p *gapPlace) word(token int) string { return p.layout.with(0, token).Fills[0] }
 
 // rivals returns the words, other than right answers, that have more than half of

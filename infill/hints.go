@@ -12,7 +12,6 @@ import (
 	"infill/tokenize"
 )
 
-// warnings returns the warnings for the user of the result r.
 func (w *work) warnings(r *Result) []string {
 	l := w.plan.shortest
 	ids := l.question.ids()

@@ -73,7 +73,6 @@ func newLayout(t *tokenize.Template, r *rules) (l *layout, err error) {
 	return l, err
 }
 
-// pieces returns the number of slots of each blank, [blanks].
 func (l *layout) pieces() []int {
 	pieces := make([]int, len(l.template.Blanks))
 	for i, b := range l.template.Blanks {
@@ -151,7 +150,6 @@ func (l *layout) allows(state []int) bool {
 	return true
 }
 
-// combinations returns the number of fills if every blank has a list, else 0.
 func (l *layout) combinations() float64 {
 	n := 1.0
 	for _, g := range l.groups {

@@ -20,7 +20,6 @@ type wordList struct {
 	left  []string // each word that the model cannot write, and why
 }
 
-// listed is a word of a list, as text and as token ids.
 type listed struct {
 	text string // as the user wrote it
 	ids  []int
@@ -107,7 +106,6 @@ func compareBackward(a, b []int) int {
 	return 0
 }
 
-// distinctAt returns the distinct pieces at one place of the words, ascending.
 func distinctAt(words [][]int, place int) []int {
 	pieces := make([]int, len(words))
 	for i, word := range words {
@@ -162,7 +160,6 @@ func neighbours[W any](words []W, compare func(word W) int) []W {
 	return words[from:to]
 }
 
-// agree reports whether a word has the tokens of known, where these are known.
 func agree(known, word []int) bool {
 	for i, token := range known {
 		if token != samplers.Open && token != word[i] {

@@ -65,7 +65,6 @@ func (f *Filler) Plan(ctx context.Context, r Request) (*Plan, error) {
 	return p, r.Method.fits(p)
 }
 
-// layOut makes the layouts of all lengths.
 func (p *Plan) layOut() error {
 	lengths := p.rules.lengths(p.typed)
 	p.lengths = 1
@@ -130,7 +129,6 @@ func (p *Plan) layout(t *tokenize.Template) (l *layout, none, err error) {
 	return l, none, err
 }
 
-// roots returns the number of rows that Fill asks before the method does.
 func (p *Plan) roots() int {
 	if p.shortest == p.layouts[0] {
 		return len(p.layouts)
@@ -149,7 +147,6 @@ func (p *Plan) spelled(t *tokenize.Template) *tokenize.Template {
 	return t
 }
 
-// ask makes the question of a template.
 func (p *Plan) ask(t *tokenize.Template) (question, error) {
 	q, ok := p.filler.newQuestion(t.IDs, t.Offsets, t.Slots, p.context)
 	if !ok {
@@ -300,7 +297,6 @@ func Unwanted(ctx context.Context) (own context.Context, done func()) {
 	return own, func() { stop(); end(nil) }
 }
 
-// work holds a plan while a method works on it.
 type work struct {
 	plan    *Plan
 	asker   *asker
@@ -310,7 +306,6 @@ type work struct {
 	alone   [][]float32   // those of the plan's shortest layout, [slots][vocabulary]
 }
 
-// tell gives the observer a progress, unless nobody observes.
 func (w *work) tell(p Progress) {
 	if w.observe != nil {
 		p.Template = w.plan.Request.Template

@@ -17,7 +17,6 @@ import (
 // likely is each token of a slot, given the text, the tokens in other slots, and
 // masks in the rest?
 
-// question is a text with slots as the model reads it.
 type question struct {
 	text    []int // ids of the whole text, which questions share
 	context []int // ids in front of the text
@@ -53,7 +52,6 @@ func (q question) ids() []int {
 	return ids
 }
 
-// size returns the number of ids.
 func (q question) size() int { return len(q.context) + q.to - q.from + 3 }
 
 // seen returns the number of ids if they hold a window of a longer text, else 0.
@@ -269,7 +267,6 @@ func (l *law) keep() {
 	l.kept, _ = simplelru.NewLRU[string, []float32](rows, nil) // of 1 row or more it cannot fail
 }
 
-// stateKey returns the key in law.kept for a slot and a state.
 func stateKey(state []int, slot int) string {
 	return string(samplers.AppendKey(samplers.AppendKey(nil, state...), slot))
 }

@@ -222,7 +222,6 @@ func (p Progress) Result() *Result {
 	return p.result()
 }
 
-// resultFormat is the value of Result.Format.
 const resultFormat = 5
 
 // answer holds the fills that a method found, and how the method found them.
@@ -244,7 +243,6 @@ type answer struct {
 	rows     int64       // model rows beside those in asker.rows
 }
 
-// found is a fill as a method found it.
 type found struct {
 	layout        int
 	tokens        []int // [slots]
@@ -263,7 +261,6 @@ type share struct {
 	effective *float64
 }
 
-// result returns an answer as a Result.
 func (w *work) result(a *answer) *Result {
 	p := w.plan
 	r := &Result{Format: resultFormat, Template: p.Request.Template, Model: p.filler.Model(), Method: a.method,
@@ -381,7 +378,6 @@ func (l *layout) values(slot int, tokens []int, logp []float32, top int) iter.Se
 	}
 }
 
-// entropies makes Result.Entropy.
 func (w *work) entropies() []*float64 {
 	l := w.plan.shortest
 	list := make([]*float64, len(l.template.Blanks))
@@ -422,14 +418,12 @@ var roots = func() (list [64]float64) {
 	return list
 }()
 
-// with returns the template with one slot filled. The other blanks stay as typed.
 func (l *layout) with(slot, token int) tokenize.Filled {
 	state := slices.Repeat([]int{samplers.Open}, len(l.template.Slots))
 	state[slot] = token
 	return l.template.Fill(state)
 }
 
-// blankOf returns the number of the blank, from 0, that has a slot.
 func (l *layout) blankOf(slot int) int {
 	return slices.IndexFunc(l.template.Blanks, func(b tokenize.Blank) bool { return slot < b.First+b.Slots })
 }

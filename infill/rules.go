@@ -35,7 +35,6 @@ type blankRules struct {
 	part    *part            // nil if any part of speech is allowed
 }
 
-// rules returns the rules that the options set for the blanks of a template.
 func (v *vocabulary) rules(ctx context.Context, t *tokenize.Template, o Fit) (*rules, error) {
 	r := &rules{vocabulary: v, fill: o.Fill, distinct: bool(o.Distinct), blanks: make([]blankRules, len(t.Blanks)),
 		bans: bans{plain: map[int][][]int{}, joined: map[int][][]int{}}, lexicons: map[string]*lexicon{}}
@@ -106,7 +105,6 @@ func (r *rules) banned(word string) {
 	}
 }
 
-// bansOf returns the bans for a blank.
 func (r *rules) bansOf(b tokenize.Blank) bans {
 	if b.TouchesLeft {
 		return r.bans

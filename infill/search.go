@@ -125,7 +125,6 @@ func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 	}
 }
 
-// none returns the error of a search that found no fill.
 func (s Search) none(w *work, search *samplers.Search) error {
 	if search.Proven() {
 		return errNoFill
@@ -134,7 +133,6 @@ func (s Search) none(w *work, search *samplers.Search) error {
 		"larger budget", w.asker.rows)
 }
 
-// combinations returns the number of fills of the lists, or 0 if a blank has no list.
 func (p *Plan) combinations() float64 {
 	n := 0.0
 	for _, l := range p.layouts {

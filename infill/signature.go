@@ -32,7 +32,6 @@ const shownDigits = 12
 
 func short(sha256 string) string { return sha256[:min(shownDigits, len(sha256))] }
 
-// hash returns the short SHA-256 of a text that is too long for a signature.
 func hash(text string) string { return short(fmt.Sprintf("%x", sha256.Sum256([]byte(text)))) }
 
 // model adds the model, its software and its device: every number of a result

@@ -44,7 +44,6 @@ type part struct {
 	left, right string // in lower case
 }
 
-// letterOf returns the letter of a part of speech in the table of words.
 func letterOf(name string) byte { return "nvar"[slices.Index(partsOfSpeech, name)] }
 
 // newPart returns the part of a blank. parts are the values of the option pos

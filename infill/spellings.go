@@ -119,7 +119,6 @@ type bans struct {
 	joined map[int][][]int // at the start of a blank that continues a word
 }
 
-// add adds a word to a map of bans.
 func add(words map[int][][]int, ids []int) { words[ids[0]] = append(words[ids[0]], ids) }
 
 // starts reports whether ids, not all of which need be known, begin with one of
@@ -143,10 +142,8 @@ func (b bans) within(known []int) bool {
 	return starts(b.joined, known)
 }
 
-// none reports whether no word is banned.
 func (b bans) none() bool { return len(b.plain)+len(b.joined) == 0 }
 
-// longer reports whether any banned word has several tokens.
 func (b bans) longer() bool {
 	several := func(word []int) bool { return len(word) > 1 }
 	for _, words := range []map[int][][]int{b.plain, b.joined} {

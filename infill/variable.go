@@ -31,7 +31,6 @@ func (v *variable) categories() int {
 	return len(v.support)
 }
 
-// token returns the token id that a category puts into v.slots[i].
 func (v *variable) token(category, i int) int {
 	if v.words != nil {
 		return v.words[category][i]
@@ -39,7 +38,6 @@ func (v *variable) token(category, i int) int {
 	return v.support[category]
 }
 
-// supportOf returns the tokens that v.slots[i] may hold, ascending.
 func (v *variable) supportOf(i int) []int {
 	if v.words == nil {
 		return v.support
@@ -157,7 +155,6 @@ func (c Chains) fits(p *Plan) error {
 	return nil
 }
 
-// newTarget returns the target distribution over the variables of a layout.
 func newTarget(model lm.Asker, l *layout, list []variable, o lm.TargetOptions) (lm.Target, error) {
 	o.Support = make([][]int, len(l.question.slots))
 	for n := range list {
@@ -241,7 +238,6 @@ func (t *jointTarget) expand(states []int) []int {
 	return t.states
 }
 
-// forbid sets the energy of every state that the layout forbids to -Inf.
 func (t *jointTarget) forbid(states []int, energy []float64) {
 	for chain := range energy {
 		if !t.layout.allows(fillSlots(t.tokens, t.variables, states[chain*len(t.variables):])) {

@@ -102,7 +102,6 @@ func (p *visited) finals(top int) []int {
 	return fills[:min(top, len(fills))]
 }
 
-// counts returns how often each fill was drawn, [fills].
 func (p *visited) counts() []int {
 	counts := make([]int, len(p.energy))
 	for _, fill := range p.draws {

@@ -45,7 +45,6 @@ func (m *MaskedLM) alike(a, b int) bool {
 	return a == b || m.packed && whole(a, about) == whole(b, about)
 }
 
-// run computes the results of b.
 func (a *asker) run(ctx context.Context, b *batch) error {
 	return a.m.engine.await(ctx, a.caller, &rowsJob{m: a.m, batch: b})
 }
@@ -161,7 +160,6 @@ func (c *sharedCall) packing(inputs []ort.Tensor) []ort.Tensor {
 		ort.Int64(all, c.kept), ort.Int64([]int64{int64(c.rows)}, c.lengths))
 }
 
-// run implements job.
 func (j *rowsJob) run(ctx context.Context, c *sharedCall, parts []part) error {
 	m := j.m
 	from := &m.conditionals
@@ -249,7 +247,6 @@ type batch struct {
 	vocabulary []float32 // [rows·perRow × vocabulary], if everything is true
 }
 
-// reset empties the batch and keeps its memory.
 func (b *batch) reset(tokens, perRow, width int, everything bool) {
 	b.tokens = tokens
 	b.perRow = perRow
@@ -293,7 +290,6 @@ func (s stretch) handOut(vocabulary, width int, target, candidate, all []float32
 	return target[n:], candidate[n*width:], all[len(ownAll):]
 }
 
-// prepare makes room for the results.
 func (b *batch) prepare(vocabulary int) {
 	n := b.rows() * b.perRow
 	b.target = resized(b.target, n)

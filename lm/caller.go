@@ -69,7 +69,6 @@ var (
 	_ Asker = (*asker)(nil)
 )
 
-// asker implements Asker.
 type asker struct {
 	m      *MaskedLM
 	caller *Caller

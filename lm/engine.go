@@ -112,7 +112,6 @@ func newRequest(ctx context.Context, c *Caller, j job) *request {
 	return &request{ctx: ctx, caller: c, job: j, left: j.rows(), done: make(chan struct{})}
 }
 
-// waiting returns the number of rows that no call has taken.
 func (r *request) waiting() int { return r.job.rows() - r.next }
 
 // After a call from light, the next shortCalls calls from heavy cost at most
@@ -209,7 +208,6 @@ func (e *engine) deal(requests []*request) {
 	}
 }
 
-// whole returns a/b, rounded up.
 func whole(a, b int) int { return (a + b - 1) / b }
 
 // wake begins a call if rows wait and a worker is free.
@@ -224,10 +222,8 @@ func (e *engine) wake() {
 	go e.work()
 }
 
-// waits reports whether rows wait.
 func (e *engine) waits() bool { return len(e.light)+len(e.heavy) > 0 }
 
-// queue returns the queue from which the next call takes its rows.
 func (e *engine) queue() *[]*request {
 	if len(e.light) == 0 || e.heavyNext && len(e.heavy) > 0 {
 		return &e.heavy

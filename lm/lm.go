@@ -230,7 +230,6 @@ type making struct {
 	err  error
 }
 
-// errClosed is the error of a session that is wanted after close.
 var errClosed = errors.New("the model is closed")
 
 // get returns the session, and makes it if there is none. If ctx ends while the
@@ -298,7 +297,6 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 	return session, nil
 }
 
-// encode returns the session's graph.
 func (l *lazySession) encode(m *MaskedLM) ([]byte, error) {
 	graph, err := l.build(m.bundle)
 	if err != nil {
@@ -307,7 +305,6 @@ func (l *lazySession) encode(m *MaskedLM) ([]byte, error) {
 	return graph.Encode()
 }
 
-// file returns the path of the model, for errors.
 func (m *MaskedLM) file() string { return cmp.Or(m.bundle.Graph, m.bundle.Dir) }
 
 // named adds the model's file, and advice, to an error of onnxruntime.

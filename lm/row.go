@@ -49,13 +49,11 @@ func (a *asker) LogProbabilities(ctx context.Context, rows []Row) ([][][]float32
 	return found, nil
 }
 
-// shape is what the rows of a batch have in common.
 type shape struct {
 	tokens, positions int
 	everything        bool
 }
 
-// place is where a row stands.
 type place struct {
 	batch *batch
 	row   int
@@ -82,7 +80,6 @@ func (m *MaskedLM) checkRow(r Row) error {
 	return m.check(r.IDs)
 }
 
-// add appends a row.
 func (b *batch) add(r Row) {
 	b.ids = appendInts(b.ids, r.IDs)
 	b.queries = appendInts(b.queries, r.Positions)
@@ -128,7 +125,6 @@ func (m *MaskedLM) template(ids, slots []int) ([]int64, error) {
 	return appendInts(nil, masked), nil
 }
 
-// appendInts appends whole numbers to those of a tensor.
 func appendInts(list []int64, numbers []int) []int64 {
 	for _, n := range numbers {
 		list = append(list, int64(n))

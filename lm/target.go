@@ -329,7 +329,6 @@ func (t *target) sum(states []int, energy, gradient []float64) {
 	}
 }
 
-// only returns a mask with true for the given slot alone.
 func (t *target) only(slot int) []bool {
 	clear(t.one)
 	t.one[slot] = true

@@ -90,7 +90,6 @@ func openDir(dir string, own bool) (*Bundle, error) {
 	return b, nil
 }
 
-// readConfig reads config.json in dir.
 func readConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, configName)
 	content, err := regular.ReadFile(path, maxConfigBytes)

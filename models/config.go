@@ -201,7 +201,6 @@ func read[T any](r *configReader, key string, into *T) bool {
 	return err == nil
 }
 
-// size reads a size from 1 to limit. If fallback is 0, the key is required.
 func (r *configReader) size(key string, fallback, limit int) int {
 	n := fallback
 	found := read(r, key, &n)
@@ -215,7 +214,6 @@ func (r *configReader) size(key string, fallback, limit int) int {
 	return n
 }
 
-// get returns the value of key, or fallback if the key is missing.
 func get[T any](r *configReader, key string, fallback T) T {
 	read(r, key, &fallback)
 	return fallback

@@ -319,7 +319,6 @@ var (
 		[3]string{"predictions.dense", "predictions.LayerNorm", "predictions.decoder"}}
 )
 
-// bertNames returns BERT's names, with the given beginning and head.
 func bertNames(body string, head [3]string) names {
 	return names{body, body + "encoder.layer.%d.",
 		[8]string{"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",

@@ -9,7 +9,6 @@ import (
 // graphs. Import writes it to config.json.
 const importedFamily = "onnx"
 
-// graphName is the name of the file with the graph of an imported model.
 const graphName = "model.onnx"
 
 // fewestPositions has room for two special tokens, a blank and a word; every

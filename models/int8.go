@@ -174,7 +174,6 @@ func (b *Bundle) positives(name string, n int, what string) ([]float32, error) {
 	return list, err
 }
 
-// positive reports whether x is a finite number above 0.
 func positive(x float32) bool { return x > 0 && !math.IsInf(float64(x), 0) }
 
 // Quantizable returns an error if the model cannot be made int8.
@@ -252,7 +251,6 @@ func (s *Store) Quantize(ctx context.Context, b *Bundle, name string, largest ma
 
 const cardName = "README.md"
 
-// writeInt8 writes the model's weights to path, the matrices in int8.
 func (b *Bundle) writeInt8(ctx context.Context, path string, largest map[string][]float32) error {
 	whole := map[string]bool{}
 	for _, name := range b.Config.matrices() {

@@ -69,7 +69,6 @@ func newManifest(dir string, m Manifest, names []string) (*Manifest, error) {
 	return &m, m.check()
 }
 
-// readManifest reads manifest.json in dir.
 func readManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	content, err := regular.ReadFile(path, maxConfigBytes)
@@ -133,7 +132,6 @@ func inside(path string) bool {
 		!strings.ContainsAny(path, "\\\n\x00")
 }
 
-// paths returns the paths of the listed files.
 func (m *Manifest) paths() (names []string) {
 	for _, f := range m.Files {
 		names = append(names, f.Path)

@@ -372,7 +372,6 @@ func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files
 	})
 }
 
-// copyFile copies a file and syncs the copy to disk.
 func copyFile(from, to string) error {
 	err := os.MkdirAll(filepath.Dir(to), 0o755)
 	if err != nil {
@@ -454,7 +453,6 @@ func (r Reading) configure(dir string) error {
 	return maybe.WriteFile(path, append(encoded, '\n'), 0o644)
 }
 
-// agrees returns an error if the tokenizer.json of a folder has another reading.
 func (r Reading) agrees(dir string) error {
 	alone, err := tokenize.LoadFile(os.DirFS(dir))
 	if err != nil {

@@ -104,12 +104,10 @@ func readDir(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// folder returns the folder with all revisions of a model.
 func (s *Store) folder(name string) string {
 	return filepath.Join(s.Dir, strings.Replace(name, "/", "--", 1))
 }
 
-// entry returns the entry of the model with the given name.
 func (s *Store) entry(name string) (Entry, error) {
 	if name == BuiltInName {
 		manifest, dir, err := s.builtIn()
@@ -136,7 +134,6 @@ func (s *Store) entry(name string) (Entry, error) {
 	return e, nil
 }
 
-// revisions returns the stored revisions of a model.
 func (s *Store) revisions(name string) (list []string, err error) {
 	found, err := readDir(s.folder(name))
 	for _, f := range found {

@@ -26,7 +26,6 @@ const (
 	MaxBalance   Balance = "max"
 )
 
-// auto is the text of the zero Balance.
 const auto = "auto"
 
 // PowerBalance returns the balance g(t) = t^beta, for beta from ½ to 1.
@@ -84,7 +83,6 @@ const (
 	maxRule
 )
 
-// weighing returns the balance for kernels.
 func (b Balance) weighing() (weighing, error) {
 	at := slices.Index(balances(), string(b))
 	if b == "" || at == 0 {
@@ -109,7 +107,6 @@ func (b Balance) must() weighing {
 	return w
 }
 
-// power returns the weighing g(t) = t^beta for beta in [½, 1].
 func power(beta float64) weighing { return weighing{powerRule, beta} }
 
 // logWeight returns log g(exp delta) for an energy difference delta in nats.

@@ -95,7 +95,6 @@ type trial struct {
 	rejected bool
 }
 
-// filled reports whether the trial has a category in each slot.
 func (t *trial) filled() bool { return t.depth == len(t.state) }
 
 // forward makes draws: all open trials go a slot further in each step.

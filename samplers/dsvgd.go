@@ -96,7 +96,6 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 	return nil
 }
 
-// weigh sets the weights w. The normal factors of s and p cancel.
 func (k *steinDescent) weigh(state *State) {
 	largest := math.Inf(-1)
 	for a, u := range state.Energy {

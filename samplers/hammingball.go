@@ -110,7 +110,6 @@ func (k *hammingBall) transition(ctx context.Context, state *State, sources []so
 	return nil
 }
 
-// recentre moves base to a state drawn uniformly from the ball around base.
 func (k *hammingBall) recentre(src source) {
 	slots := len(k.categories)
 	before := len(k.states)

@@ -71,7 +71,6 @@ func (p place) draw(slot int, src source) int {
 	return p.weights.draw(p.chain, p.scorer, slot, p.position[slot], p.gradient, src)
 }
 
-// logWeight returns the log weight of moving a slot to category v.
 func (p place) logWeight(slot, v int) float64 {
 	return p.weights.logWeight(p.chain, p.scorer, slot, p.position[slot], v, p.gradient)
 }
@@ -139,7 +138,6 @@ func (k *informed) start(ctx context.Context, state *State) error {
 	return nil
 }
 
-// use makes state the state that the engine works on.
 func (k *informed) use(state *State) {
 	k.room(state.Chains())
 	k.state = state
@@ -202,7 +200,6 @@ func (k *informed) evaluate(ctx context.Context, terms, states []int, energy, gr
 // work returns the number of weights around one position.
 func (k *informed) work() int { return len(k.categories) * width(k.categories) }
 
-// room makes scratch memory for a number of chains.
 func (k *informed) room(chains int) {
 	if len(k.energy) == chains {
 		return
@@ -262,13 +259,11 @@ func (k *informed) decide(chain int) {
 	}
 }
 
-// present returns the place of a chain's position.
 func (k *informed) present(chain int) place {
 	w := k.work()
 	return place{chain, k.state.Position(chain), k.known.gradient[chain*w : (chain+1)*w], k.known.weights, k.scorer}
 }
 
-// proposed returns the place of a chain's proposal.
 func (k *informed) proposed(chain int) place {
 	w := k.work()
 	return place{chain, k.info.proposal(chain), k.gradient[chain*w : (chain+1)*w], k.weights, k.scorer}

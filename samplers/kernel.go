@@ -103,7 +103,6 @@ func (i *Info) reset(chains, slots int) {
 	i.Cost = Cost{}
 }
 
-// proposal returns the part of Proposal that belongs to a chain, [slots].
 func (i *Info) proposal(chain int) []int {
 	slots := len(i.Proposal) / len(i.Accepted)
 	return i.Proposal[chain*slots : (chain+1)*slots]
@@ -121,7 +120,6 @@ func (i *Info) settle(chain int, state *State, energy, ratio float64, src source
 	}
 }
 
-// move sets a chain's position to its proposal.
 func (i *Info) move(chain int, state *State, energy float64) {
 	position := state.Position(chain)
 	to := i.proposal(chain)
@@ -142,7 +140,6 @@ func (i *Info) meanAcceptance() float64 {
 	return sum / float64(len(i.LogAcceptance))
 }
 
-// changes returns the number of slots in which two positions differ.
 func changes(before, after []int) int {
 	n := 0
 	for j, v := range after {
@@ -236,7 +233,6 @@ func evaluate(ctx context.Context, target Target, s *State) error {
 	return checkStart(s.Energy)
 }
 
-// checkStart returns an error if the energy of a start is not finite.
 func checkStart(energy []float64) error {
 	for c, u := range energy {
 		if !logmath.Finite(u) {

@@ -76,7 +76,6 @@ func (l *Law) choices(state []int, slot, categories int) []int {
 	return l.Choices(state, slot)
 }
 
-// open returns a state of the law with all slots open.
 func (l *Law) open() []int { return slices.Repeat([]int{Open}, l.slots()) }
 
 var errNoDistribution = errors.New("the conditional is not a distribution")
@@ -100,7 +99,6 @@ func checkLaws(laws []Law) error {
 	return nil
 }
 
-// ascending returns the numbers 0 to n-1.
 func ascending(n int) []int {
 	list := make([]int, n)
 	for i := range list {

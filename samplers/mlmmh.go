@@ -102,7 +102,6 @@ func (k *mlmMetropolis) conditionals(ctx context.Context, state *State) error {
 	return k.masked.LogMaskedConditionals(ctx, state.Positions, k.open, k.logp)
 }
 
-// row returns the conditional of one slot in a chain's block.
 func (k *mlmMetropolis) row(chain, slot int) []float64 {
 	row := chain
 	if k.block > 1 {

@@ -48,7 +48,6 @@ func (k *pathAuxiliary) grow(chains int) {
 	k.left = make([]float64, chains*len(k.categories))
 }
 
-// pathOf returns the slots of a chain's path.
 func (k *pathAuxiliary) pathOf(chain int) []int {
 	start := chain * len(k.categories)
 	return k.path[start : start+k.length[chain]]

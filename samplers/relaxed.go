@@ -112,7 +112,6 @@ func (r *relaxation) surrogate(ctx context.Context, z, score []float64) error {
 	return nil
 }
 
-// signs writes [z > 0] to positions.
 func signs(z []float64, positions []int) {
 	for i, v := range z {
 		positions[i] = 0
@@ -122,7 +121,6 @@ func signs(z []float64, positions []int) {
 	}
 }
 
-// squares returns |z|².
 func squares(z []float64) float64 {
 	sum := 0.0
 	for _, v := range z {

@@ -92,7 +92,6 @@ func Sample(ctx context.Context, k Kernel, starts []int, plan Plan, observe func
 	return run, nil
 }
 
-// stepSizeOf returns the kernel's step size, or NaN if the kernel has none.
 func stepSizeOf(k Kernel) float64 {
 	s, ok := stepSizerOf(k)
 	if ok {

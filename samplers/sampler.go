@@ -91,7 +91,6 @@ func All() []Sampler {
 	}
 }
 
-// find returns the sampler of this package with a name; nil if there is none.
 func find(name string) Sampler {
 	for _, s := range All() {
 		if s.Describe().Name == name {
@@ -246,7 +245,6 @@ func TextKernel(s Sampler, target Target, shared *rand.Rand) (Kernel, error) {
 
 var sets sync.Map // the settings of each sampler, by its type
 
-// settingsOf returns the settings of a sampler, by the tags of its fields.
 func settingsOf(s Sampler) *option.Set {
 	known, ok := sets.Load(reflect.TypeOf(s))
 	if !ok {

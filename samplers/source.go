@@ -111,7 +111,6 @@ func chooseSlots(block, order []int, src source) {
 	}
 }
 
-// normalAround draws from N(mean, variance).
 func normalAround(mean, variance float64, src source) float64 {
 	return mean + math.Sqrt(variance)*src.normal()
 }

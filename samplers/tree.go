@@ -43,7 +43,6 @@ type beginning struct {
 	next       int // index in categories of the next child to follow
 }
 
-// slot returns the slot that the beginning's children fill.
 func (b *beginning) slot() int { return b.law.Order[b.depth] }
 
 // bound returns the log of the largest probability that a state below the
@@ -97,7 +96,6 @@ func (b *beginning) child() *beginning {
 	return child
 }
 
-// open returns the number of slots that b leaves open.
 func (b *beginning) open() int { return len(b.state) - b.depth }
 
 // bytes estimates the memory that b takes.
@@ -113,7 +111,6 @@ type tree struct {
 	cut          float64 // the largest bound of the beginnings that were let go
 }
 
-// newTree returns a tree with the empty beginning of each law.
 func newTree(laws []Law) *tree {
 	slots := 0
 	for i := range laws {
@@ -149,7 +146,6 @@ func (t *tree) add(b *beginning) {
 	}
 }
 
-// pop takes the first beginning out of a queue of the tree.
 func (t *tree) pop(q *queue) *beginning {
 	b := heap.Pop(q).(queued).beginning
 	t.stored -= b.bytes()
@@ -189,7 +185,6 @@ func (t *tree) shrink() {
 	}
 }
 
-// all returns every queue.
 func (t *tree) all() iter.Seq[*queue] {
 	return func(yield func(*queue) bool) {
 		for open := range t.fresh {
@@ -239,13 +234,11 @@ func best(queues iter.Seq[*queue]) (top *queue, bound float64) {
 	return top, bound
 }
 
-// left returns the largest bound of all that was not followed.
 func (t *tree) left() float64 {
 	_, bound := best(t.all())
 	return max(bound, t.cut)
 }
 
-// queued is a beginning in a queue, with its bound.
 type queued struct {
 	key       float64
 	beginning *beginning

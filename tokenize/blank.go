@@ -77,7 +77,6 @@ type mark struct {
 	special     bool // whether it is no blank
 }
 
-// escaped reports whether the backslashes before a mark make it text.
 func (m mark) escaped() bool { return m.backslashes%2 == 1 }
 
 // escape is what backslashes before a mark do: the first of each two is
@@ -87,7 +86,6 @@ type escape struct {
 	start, end int // byte range of the text; empty for a blank, which stays one
 }
 
-// within returns the escapes in a range of bytes of their text.
 func within(escapes []escape, from, to int) []escape {
 	first := sort.Search(len(escapes), func(i int) bool { return escapes[i].dropped >= from })
 	escapes = escapes[first:]
@@ -159,7 +157,6 @@ func (s spelling) begins(text string) (m mark, ok bool) {
 	return mark{end: line}, line >= s.line
 }
 
-// marks returns the marks of a text, leftmost first.
 func (s spelling) marks(text string) iter.Seq[mark] {
 	return func(yield func(mark) bool) {
 		marks := scanner{spelling: s, text: text}

@@ -98,7 +98,6 @@ func wordsAfter(text string) []string {
 	return words[1:min(phraseWords, len(words))]
 }
 
-// hasCapital reports whether a text holds an upper-case or title-case letter.
 func hasCapital(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
 }

@@ -260,7 +260,6 @@ func (f *folder) further() []specialValue {
 	return list
 }
 
-// bertSteps makes the steps of BertTokenizer.
 func bertSteps(c *configuration, names [7]string, file *pipelineFile) {
 	prefix := continuation
 	file.Model.Prefix = &prefix
@@ -272,7 +271,6 @@ func bertSteps(c *configuration, names [7]string, file *pipelineFile) {
 	file.PostProcessor = around(names[roleClassifier], names[roleSeparator])
 }
 
-// robertaSteps makes the steps of RobertaTokenizer.
 func robertaSteps(c *configuration, names [7]string, file *pipelineFile) {
 	file.Model = pipelineModel{Type: file.Model.Type, Vocabulary: file.Model.Vocabulary, Merges: file.Model.Merges}
 	prefixSpace := isSet(c.PrefixSpace)
@@ -313,7 +311,6 @@ func albertSteps(c *configuration, _ [7]string, file *pipelineFile) {
 	file.PostProcessor = cmp.Or(file.PostProcessor, around("[CLS]", "[SEP]"))
 }
 
-// debertaSteps makes the steps of DebertaV2Tokenizer.
 func debertaSteps(c *configuration, names [7]string, file *pipelineFile) {
 	var steps []pipelineStep
 	if isSet(c.LowerCase) {
@@ -337,12 +334,10 @@ func debertaSteps(c *configuration, names [7]string, file *pipelineFile) {
 	file.PostProcessor = around(names[roleClassifier], names[roleSeparator])
 }
 
-// around makes a post-processor that puts one token before and one after a text.
 func around(first, last string) *pipelineStep {
 	return &pipelineStep{Type: "BertProcessing", Classifier: []any{first, 0}, Separator: []any{last, 0}}
 }
 
-// metaspaceWords makes the pre-tokenizer of most classes of SentencePiece.
 func metaspaceWords(prepend bool) *pipelineStep {
 	scheme := prependNever
 	if prepend {

@@ -73,7 +73,6 @@ func (e *encoder) add(id, start, end, word int) {
 	e.encoding.Words = append(e.encoding.Words, word)
 }
 
-// addWord adds a token that is a word of its own.
 func (e *encoder) addWord(id, start, end int) {
 	e.add(id, start, end, e.words)
 	e.words++

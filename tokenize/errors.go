@@ -61,7 +61,6 @@ func (e *InputError) Error() string {
 	return joined(fmt.Sprintf("%s at byte offset %d", e.Fault, e.Offset), e.Detail)
 }
 
-// joined returns the parts that are not empty, with ": " between them.
 func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }

@@ -299,7 +299,6 @@ func closes(r rune) bool {
 	return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\''
 }
 
-// capitalise returns fill with a capital first letter.
 func capitalise(fill string) string {
 	first, size := utf8.DecodeRuneInString(fill)
 	return string(unicode.ToTitle(first)) + fill[size:]

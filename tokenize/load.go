@@ -175,7 +175,6 @@ type specialTokens struct {
 	Listed     map[int]added  `json:"added_tokens_decoder"` // by id
 }
 
-// roles returns the tokens that have a role.
 func (s *specialTokens) roles() [7]specialValue {
 	return [7]specialValue{s.Beginning, s.End, s.Unknown, s.Separator, s.Padding, s.Classifier, s.Mask}
 }
@@ -248,7 +247,6 @@ func (f *folder) pipeline() (file pipelineFile, err error) {
 	return file, nil
 }
 
-// tokenizer makes a tokenizer of what the folder says.
 func (f *folder) tokenizer() (*Tokenizer, error) {
 	if isSet(f.configured.SplitSpecial) {
 		return nil, fileFault(configurationFile, errUnsupported, "split_special_tokens true")

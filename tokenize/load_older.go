@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece returns the vocabulary of vocab.txt.
 func (f *folder) wordPiece() (file pipelineFile, err error) {
 	c := &f.configured
 	if !isTrue(c.BasicTokenize) {

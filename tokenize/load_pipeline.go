@@ -145,7 +145,6 @@ type templateItem struct {
 	Sequence *struct{} `json:"Sequence"`
 }
 
-// pipelineFault returns an error about tokenizer.json.
 func pipelineFault(fault Fault, format string, arguments ...any) error {
 	return fileFault(tokenizerFile, fault, format, arguments...)
 }
@@ -174,7 +173,6 @@ func (file *pipelineFile) misfit() error {
 		"ByteLevel or byte_fallback, Unigram Metaspace; choose another model", file.Model.Type)
 }
 
-// is reports whether a step is of a kind.
 func (s *pipelineStep) is(kind string) bool { return s != nil && s.Type == kind }
 
 // uses reports whether a pre-tokenizer is of a kind, or contains a step of that kind.

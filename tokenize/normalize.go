@@ -59,10 +59,8 @@ const mostGrowth = 16
 // longest returns the number of characters to which a text may grow.
 func longest(characters int) int { return mostGrowth*characters + 1024 }
 
-// normalizer rewrites a text. Its result may share memory with its argument.
 type normalizer func(letters) letters
 
-// normalForm returns a normalizer to one of Unicode's four normal forms.
 func normalForm(form norm.Form) normalizer {
 	return func(l letters) letters {
 		text := string(l.runes)
@@ -162,7 +160,6 @@ func run(rest []rune, is func(rune) bool) int {
 	return len(rest)
 }
 
-// blanks matches two or more spaces.
 func blanks(rest []rune) int {
 	n := run(rest, func(r rune) bool { return r == ' ' })
 	if n > 1 {
@@ -171,7 +168,6 @@ func blanks(rest []rune) int {
 	return 0
 }
 
-// gaps matches two or more characters of white space, or a single line break or tab.
 func gaps(rest []rune) int {
 	n := run(rest, unicode.IsSpace)
 	if n != 1 || strings.ContainsRune("\n\r\t", rest[0]) {

@@ -10,7 +10,6 @@ type cutter interface {
 	cut(e *encoder, word letters)
 }
 
-// splitter cuts a piece and appends the parts to list.
 type splitter func(piece letters, list []letters) []letters
 
 // These are the ways in which splitAt can treat a match.

@@ -381,7 +381,6 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 // word with the blank.
 func (t *Tokenizer) touches(r rune) bool { return wordRune(r) && !unspaced(r) }
 
-// wordRune reports whether a character is a letter or a digit.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // Plain reads a whole text for scoring, and the words of its tokens

@@ -151,7 +151,6 @@ func (file *pipelineFile) settings() settings {
 	return s
 }
 
-// put adds an added token.
 func (s settings) put(token added) {
 	flags := ""
 	if token.StripLeft {

@@ -20,7 +20,6 @@ const unknownToken = "[UNK]"
 // bertTokens are the usual special tokens of WordPiece, in the order of roles.
 var bertTokens = []string{"[PAD]", unknownToken, "[CLS]", "[SEP]", maskToken}
 
-// options are the settings of BERT's normalizer.
 type options struct {
 	Cased        bool // keep capitals
 	KeepAccents  bool // whether "é" stays
@@ -28,7 +27,6 @@ type options struct {
 	JoinChinese  bool // do not make each Chinese character a word of its own
 }
 
-// options returns the settings of a BertNormalizer.
 func (s *pipelineStep) options() options {
 	strips := isTrue(s.LowerCase)
 	if s.StripAccents != nil {
@@ -41,7 +39,6 @@ func (s *pipelineStep) options() options {
 // longest returns the number of characters above which a word becomes [UNK].
 func (m *pipelineModel) longest() int { return cmp.Or(m.LongestWord, 100) }
 
-// loadWordPiece reads the vocabulary of a WordPiece model, and makes the model.
 func (t *Tokenizer) loadWordPiece(m *pipelineModel) error {
 	switch {
 	case m.LongestWord < 0:

@@ -55,7 +55,6 @@ func (b Model) separator() int {
 	return 0
 }
 
-// builder returns a builder of the model's graph g.
 func (b Model) builder(g *onnx.Graph) *builder {
 	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{},
 		spreads: map[string]string{}, steps: map[input]steps{}, least: map[*onnx.Value]float64{}}
@@ -74,7 +73,6 @@ func (b Model) Packed() bool {
 	return c.PreNorm == nil && c.Relative == nil
 }
 
-// builder builds one graph.
 type builder struct {
 	*onnx.Graph
 	bundle  *models.Bundle
@@ -92,12 +90,10 @@ type builder struct {
 	err     error
 }
 
-// fail records an error, unless an earlier one is recorded.
 func (m *builder) fail(format string, arguments ...any) {
 	m.err = cmp.Or(m.err, fmt.Errorf("bundle %s: "+format, append([]any{m.bundle.Name}, arguments...)...))
 }
 
-// weight returns the named tensor of the bundle as float32.
 func (m *builder) weight(name string) *onnx.Value { return m.rows(name, 0, -1) }
 
 // rows returns the n rows from first on of the named tensor as float32, or, if

@@ -23,7 +23,6 @@ type steps struct {
 	size  *onnx.Value // float [rows × 1]
 }
 
-// int8 reports whether the named matrix of the bundle is in int8.
 func (m *builder) int8(name string) bool {
 	t, _ := m.bundle.Tensor(name)
 	return t.DType == "I8"

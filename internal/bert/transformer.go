@@ -143,7 +143,6 @@ func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 	return m.MatMul(m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))), x)
 }
 
-// headSize returns the width of one attention head.
 func (m *builder) headSize() int { return m.bundle.Config.HiddenSize / m.bundle.Config.Heads }
 
 // scale returns the factor 1/√headSize, which keeps attention scores from

@@ -20,10 +20,8 @@ const (
 	noFormat                   // number of formats plus 1
 )
 
-// size returns the number of bytes of one number.
 func (f Format) size() int { return [noFormat]int{0, 2, 2, 4, 8}[f] }
 
-// number returns the first number in raw.
 func (f Format) number(raw []byte) float64 {
 	switch f {
 	case Half:

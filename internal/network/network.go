@@ -43,7 +43,6 @@ type Energy struct {
 	gradient []float32
 }
 
-// tensor describes one array of the weights.
 type tensor struct {
 	name  string
 	shape []int64

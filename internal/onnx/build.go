@@ -150,7 +150,6 @@ func int64s(list []int) []int64 {
 	return out
 }
 
-// swapLast transposes the last two dimensions.
 func (g *Graph) swapLast(x *Value) *Value {
 	order := make([]int, len(x.Shape))
 	for i := range order {

@@ -43,7 +43,6 @@ type modelNode struct {
 	attributes      []Attribute
 }
 
-// modelConstant is an initializer of a model.
 type modelConstant struct {
 	name   string
 	tensor Tensor

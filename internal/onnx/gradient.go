@@ -87,7 +87,6 @@ func (e *NoRuleError) Error() string {
 	return fmt.Sprintf("onnx: operator %s (%s) has no differentiation rule", op, e.Output)
 }
 
-// backward is one run of Differentiate.
 type backward struct {
 	*Graph
 	active     map[*Value]bool   // values that depend on wrt

@@ -264,7 +264,6 @@ func (g *Graph) Ints(x ...int64) *Value {
 	return g.Constant("ints", Ints([]int64{int64(len(x))}, x...))
 }
 
-// node appends a node with one output.
 func (g *Graph) node(op string, t DType, shape Shape, inputs []*Value, attributes ...Attribute) *Value {
 	out := g.value(op, t, shape)
 	g.add(&Node{Op: op, Inputs: inputs, Outputs: []*Value{out}, Attributes: attributes})
@@ -272,7 +271,6 @@ func (g *Graph) node(op string, t DType, shape Shape, inputs []*Value, attribute
 	return out
 }
 
-// add appends a node.
 func (g *Graph) add(n *Node) {
 	g.Nodes = append(g.Nodes, n)
 	for _, v := range n.Outputs {

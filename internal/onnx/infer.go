@@ -7,7 +7,6 @@ import (
 	"sync"
 )
 
-// inference works out the outputs of one node.
 type inference struct {
 	graph     *Graph
 	node      *Node

@@ -64,7 +64,6 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 	return outputs, g.err
 }
 
-// inliner is one run of Inline.
 type inliner struct {
 	graph  *Graph
 	opset  int64

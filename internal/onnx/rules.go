@@ -288,7 +288,6 @@ func (g *Graph) shapeOf(v *Value) *Value {
 	return g.made[key]
 }
 
-// reshapeLike gives x the shape of like, which has as many elements.
 func (g *Graph) reshapeLike(x, like *Value) *Value {
 	if slices.Equal(x.Shape, like.Shape) {
 		return x
@@ -314,7 +313,6 @@ func (b *backward) reduceTo(dy, x *Value) *Value {
 	return b.reshapeLike(kept, x)
 }
 
-// reshapeGradient returns dy in the shape of x.
 func reshapeGradient(b *backward, x, _, dy *Value) *Value { return b.reshapeLike(dy, x) }
 
 // along returns the given axis of x, counted from 0.
@@ -368,7 +366,6 @@ func ruleExtreme(wins string) rule {
 	}
 }
 
-// inverse returns the permutation that undoes order.
 func inverse(order []int) []int {
 	inverse := make([]int, len(order))
 	for i, o := range order {

@@ -134,7 +134,6 @@ func FixedShape(sizes ...int64) Shape {
 	return s
 }
 
-// product returns the number of elements.
 func (s Shape) product() Dim {
 	p := Fixed(1)
 	for _, d := range s {

@@ -51,7 +51,6 @@ type settings struct {
 	requireOnlyProvider bool
 }
 
-// handle is a session of onnxruntime_go.
 type handle = onnxruntime.DynamicAdvancedSession
 
 func createSession(model []byte, s settings) (*handle, error) {
@@ -198,7 +197,6 @@ func (c *call) release() {
 	c.pinner.Unpin()
 }
 
-// run runs session h on the tensors that bind has bound.
 func (c *call) run(h *handle) error { return oneLine(h.RunWithOptions(c.inputs, c.outputs, c.options)) }
 
 // oneLine makes an error of onnxruntime fit for users: it drops the binding's

@@ -132,7 +132,6 @@ func (u *unpickler) load(data []byte) (any, error) {
 	return nil, fmt.Errorf("the pickle has more than the %d opcodes that are accepted", maxOpcodes)
 }
 
-// step runs one opcode.
 func (u *unpickler) step(opcode byte) {
 	switch opcode {
 	case 0x80:
@@ -200,7 +199,6 @@ func (u *unpickler) global(name string) any {
 	return nil
 }
 
-// take reads n bytes of the pickle.
 func (u *unpickler) take(n int) []byte {
 	if n > len(u.data) {
 		u.fail("the pickle: %d bytes claimed, %d are left: %w", n, len(u.data), errCut)
@@ -330,7 +328,6 @@ func (u *unpickler) storage(id any) *storage {
 	return s
 }
 
-// tensors returns the tensors of a state dict, in its order.
 func tensors(state any) ([]tensor, error) {
 	d, ok := state.(*dict)
 	if !ok {

@@ -49,7 +49,6 @@ type File struct {
 	size    int64
 }
 
-// tensor is one tensor of a state dict.
 type tensor struct {
 	name  string
 	shape []int // empty for a scalar

@@ -176,7 +176,6 @@ const maxRank = 32
 
 const metadataKey = "__metadata__"
 
-// entry describes a tensor in a header.
 type entry struct {
 	DType   DType   `json:"dtype"`
 	Shape   []int   `json:"shape"`

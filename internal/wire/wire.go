@@ -90,7 +90,6 @@ func (f Field) Message(fields Fields) error {
 	return nil
 }
 
-// read fills b with the bytes at the beginning of the field.
 func (f Field) read(b []byte) ([]byte, error) {
 	n, err := f.file.ReadAt(b, f.From)
 	if n < len(b) && (err == nil || errors.Is(err, io.EOF)) {

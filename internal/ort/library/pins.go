@@ -33,7 +33,6 @@ type member struct {
 	sha256 string // "" if the archive's digest is enough
 }
 
-// platform is what a library is made for.
 type platform struct {
 	os, arch string // as Go names them
 	cuda     bool

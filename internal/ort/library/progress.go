@@ -11,7 +11,6 @@ type Progress interface {
 
 var _ Progress = silent{}
 
-// silent is a Progress that does nothing.
 type silent struct{ hub.Silent }
 
 func (silent) Say(string) {}
