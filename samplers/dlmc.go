@@ -238,17 +238,8 @@ func (DLMC) Describe() Description {
 	}
 }
 
-// EulerDLMC is discrete Langevin Monte Carlo by forward Euler. A warm-up adapts the step
-// size if it is zero.
-type EulerDLMC struct {
-	// StepSize is τ: the time that a step takes, in jumps per unit weight.
-	StepSize float64 `option:"step-size" default:"1" exclusiveMinimum:"0"`
-	// Balance says what an energy difference weighs in a proposal.
-	Balance Balance `option:"balance" default:"sqrt"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
-}
+// EulerDLMC is discrete Langevin Monte Carlo by forward Euler, with the settings of [DLMC].
+type EulerDLMC DLMC
 
 var _ Sampler = EulerDLMC{}
 

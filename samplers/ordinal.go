@@ -122,16 +122,9 @@ type OrdinalDULA struct {
 	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
 }
 
-// OrdinalDMALA is DMALA over numbers. It is the papers' binary form, too. A warm-up
+// OrdinalDMALA is DMALA over numbers, with the settings of [OrdinalDULA]. A warm-up
 // adapts the step size if it is zero.
-type OrdinalDMALA struct {
-	// StepSize is α: the squared distance d² of two numbers costs d²/(2α) nats.
-	StepSize float64 `option:"step-size" default:"1" exclusiveMinimum:"0" infinite:"true"`
-	// Balance says what an energy difference weighs in a proposal.
-	Balance Balance `option:"balance" default:"sqrt"`
-	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
-	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
-}
+type OrdinalDMALA OrdinalDULA
 
 var _, _ Sampler = OrdinalDULA{}, OrdinalDMALA{}
 
