@@ -62,7 +62,6 @@ type Gradient lm.Gradient
 // Candidates for the whole vocabulary: 0 is the default.
 const None = -1
 
-// Name implements Method.
 func (Chains) Name() string { return MethodChains }
 
 func (Chains) random() bool { return true }

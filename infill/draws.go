@@ -26,7 +26,6 @@ type Draws struct {
 	Budget Budget `option:"budget" default:"4000"`
 }
 
-// Name implements Method.
 func (Draws) Name() string { return MethodDraws }
 
 func (Draws) random() bool { return true }

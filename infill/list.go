@@ -115,12 +115,10 @@ func distinctAt(words [][]int, place int) []int {
 	return slices.Compact(pieces)
 }
 
-// next implements words.
 func (c *choices) next(known []int, piece int) iter.Seq[int] {
 	return slices.Values(distinctAt(c.fitting(known), piece))
 }
 
-// has implements words.
 func (c *choices) has(known []int) bool {
 	_, ok := slices.BinarySearchFunc(c.forward, known, slices.Compare)
 	return ok

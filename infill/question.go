@@ -218,7 +218,6 @@ func (w *work) laws(o Order) []samplers.Law {
 	return laws
 }
 
-// PartialConditionals implements samplers.PartialTarget.
 func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 	take func(i int, logp []float32)) error {
 	var rows []samplers.Partial

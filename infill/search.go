@@ -28,7 +28,6 @@ type Search struct {
 	Budget Budget `option:"budget" default:"4000" examples:"500,1000,2000,4000,10000,1s,5s,20s" word:"{ROWS|SECONDSs}" help:"model rows, or seconds as in 2s, that a search or draws may cost"`
 }
 
-// Name implements Method.
 func (Search) Name() string { return MethodSearch }
 
 func (Search) random() bool { return false }

@@ -212,7 +212,6 @@ func (g gap) letters(word string) (letters string, ok bool) {
 	return letters, begins && ends
 }
 
-// next implements words.
 func (x *lexicon) next(known []int, piece int) iter.Seq[int] {
 	g := x.gap(known)
 	return func(yield func(int) bool) {
@@ -255,7 +254,6 @@ func (x *lexicon) cut(letters string, g gap, piece int, yield func(token int) bo
 	return true
 }
 
-// has implements words.
 func (x *lexicon) has(known []int) bool {
 	word := ""
 	for piece, token := range known {

@@ -217,10 +217,8 @@ type jointTarget struct {
 
 var _ slotTarget = (*jointTarget)(nil)
 
-// Categories implements samplers.Target.
 func (t *jointTarget) Categories() []int { return t.categories }
 
-// Counts implements lm.Target.
 func (t *jointTarget) Counts() lm.Counts { return t.below.Counts() }
 
 // expand returns states over slots for states over variables, [chains × slots].
@@ -258,7 +256,6 @@ func fillSlots(tokens []int, variables []variable, state []int) []int {
 	return tokens
 }
 
-// Energy implements samplers.Target.
 func (t *jointTarget) Energy(ctx context.Context, states []int, energy []float64) error {
 	err := t.below.Energy(ctx, t.expand(states), energy)
 	t.forbid(states, energy)

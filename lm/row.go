@@ -16,7 +16,6 @@ type Row struct {
 	Targets []int
 }
 
-// LogProbabilities implements [Asker].
 func (a *asker) LogProbabilities(ctx context.Context, rows []Row) ([][][]float32, error) {
 	m := a.m
 	batches := map[shape]*batch{}

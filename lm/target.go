@@ -121,7 +121,6 @@ const (
 	rememberedNumbers = 16 << 20
 )
 
-// NewTarget implements [Asker].
 func (a *asker) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
 	m := a.m
 	template, err := m.template(ids, slots)

@@ -55,17 +55,13 @@ type Cyclical struct {
 	// Cycle is the number of steps of a cycle.
 	Cycle int `option:"cycle" default:"20" minimum:"1"`
 	// Exponent is β, the power of the balance, at the largest step; it falls to 0.5.
-	Exponent float64 `option:"exponent" default:"0.85" minimum:"0.5" maximum:"1"`
-	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	Exponent       float64   `option:"exponent" default:"0.85" minimum:"0.5" maximum:"1"`
 	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
+	Terms          int       `option:"terms" minimum:"1"`
 }
 
 var _ Sampler = Cyclical{}
 
-// Kernel implements [Sampler].
 func (s Cyclical) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s Cyclical) (mover, error) {
 		if s.Smallest > s.StepSize {
@@ -88,7 +84,6 @@ func (s Cyclical) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (Cyclical) Describe() Description {
 	return Description{
 		Name: "acs", Title: "DMALA with a cyclical step size and balance",

@@ -104,7 +104,6 @@ func (k *dlmc) setLogTau(logTau float64) error {
 	return nil
 }
 
-// jumpWeight implements [jumper].
 func (k *dlmc) jumpWeight(state *State) float64 {
 	gradient := state.own.(*surroundings).gradient
 	slots := len(k.categories)
@@ -214,23 +213,18 @@ const (
 type DLMC struct {
 	// StepSize is τ: the time that a step takes, in jumps per unit weight.
 	StepSize float64 `option:"step-size" default:"1" exclusiveMinimum:"0"`
-	// Balance says what an energy difference weighs in a proposal.
-	Balance Balance `option:"balance" default:"sqrt"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
+	Balance  Balance `option:"balance" default:"sqrt"`
+	Terms    int     `option:"terms" minimum:"1"`
 }
 
 var _ Sampler = DLMC{}
 
-// Kernel implements [Sampler].
 func (s DLMC) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneJumps), func(s DLMC) (*dlmc, error) {
 		return newDLMC("dlmc", interpolate, target, s.StepSize, s.Balance, s.Terms, shared)
 	})
 }
 
-// Describe implements [Sampler].
 func (DLMC) Describe() Description {
 	return Description{
 		Name: "dlmc", Title: "discrete Langevin Monte Carlo, interpolating", Paper: gradientFlowPaper,
@@ -243,14 +237,12 @@ type EulerDLMC DLMC
 
 var _ Sampler = EulerDLMC{}
 
-// Kernel implements [Sampler].
 func (s EulerDLMC) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneJumps), func(s EulerDLMC) (*dlmc, error) {
 		return newDLMC("dlmc-euler", euler, target, s.StepSize, s.Balance, s.Terms, shared)
 	})
 }
 
-// Describe implements [Sampler].
 func (EulerDLMC) Describe() Description {
 	return Description{
 		Name: "dlmc-euler", Title: "discrete Langevin Monte Carlo, forward Euler", Paper: gradientFlowPaper,
@@ -263,23 +255,18 @@ func (EulerDLMC) Describe() Description {
 type AdaptiveDMALA struct {
 	// StepSize is α: changing a slot costs 1/α nats. +Inf is no cost.
 	StepSize float64 `option:"step-size" default:"0.2" exclusiveMinimum:"0" infinite:"true"`
-	// Balance says what an energy difference weighs in a proposal.
-	Balance Balance `option:"balance" default:"sqrt"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
+	Balance  Balance `option:"balance" default:"sqrt"`
+	Terms    int     `option:"terms" minimum:"1"`
 }
 
 var _ Sampler = AdaptiveDMALA{}
 
-// Kernel implements [Sampler].
 func (s AdaptiveDMALA) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneJumps), func(s AdaptiveDMALA) (*dlmc, error) {
 		return newDLMC("dmala-adaptive", langevinJumps, target, s.StepSize, s.Balance, s.Terms, shared)
 	})
 }
 
-// Describe implements [Sampler].
 func (AdaptiveDMALA) Describe() Description {
 	return Description{
 		Name: "dmala-adaptive", Title: "DMALA with an adapted number of jumps", Paper: discsPaper,

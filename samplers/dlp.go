@@ -115,40 +115,30 @@ const (
 // DULA is the discrete unadjusted Langevin algorithm. It does not accept or reject.
 type DULA struct {
 	// StepSize is α: changing a slot costs 1/α nats. +Inf is no cost.
-	StepSize float64 `option:"step-size" default:"0.1" exclusiveMinimum:"0" infinite:"true"`
-	// Balance says what an energy difference weighs in a proposal.
-	Balance Balance `option:"balance" default:"sqrt"`
-	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	StepSize       float64   `option:"step-size" default:"0.1" exclusiveMinimum:"0" infinite:"true"`
+	Balance        Balance   `option:"balance" default:"sqrt"`
 	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
+	Terms          int       `option:"terms" minimum:"1"`
 }
 
 // DMALA is the discrete Metropolis-adjusted Langevin algorithm. A warm-up adapts
 // the step size if it is zero.
 type DMALA struct {
 	// StepSize is α: changing a slot costs 1/α nats. +Inf is no cost.
-	StepSize float64 `option:"step-size" default:"0.2" exclusiveMinimum:"0" infinite:"true"`
-	// Balance says what an energy difference weighs in a proposal.
-	Balance Balance `option:"balance" default:"sqrt"`
-	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	StepSize       float64   `option:"step-size" default:"0.2" exclusiveMinimum:"0" infinite:"true"`
+	Balance        Balance   `option:"balance" default:"sqrt"`
 	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
+	Terms          int       `option:"terms" minimum:"1"`
 }
 
 var _, _ Sampler = DULA{}, DMALA{}
 
-// Kernel implements [Sampler].
 func (s DULA) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s DULA) (*dlp, error) {
 		return newDLP("dula", target, langevin{s.StepSize, s.Balance.must(), s.Preconditioner, s.Terms, false}, shared)
 	})
 }
 
-// Kernel implements [Sampler].
 func (s DMALA) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneStepSize), func(s DMALA) (*dlp, error) {
 		return newDLP("dmala", target, langevin{s.StepSize, s.Balance.must(), s.Preconditioner, s.Terms, true}, shared)
@@ -161,7 +151,6 @@ const textStepSize = 5
 
 var textBalance = PowerBalance(1)
 
-// Describe implements [Sampler].
 func (DULA) Describe() Description {
 	return Description{
 		Name: "dula", Title: "discrete unadjusted Langevin", Paper: langevinPaper,
@@ -170,7 +159,6 @@ func (DULA) Describe() Description {
 	}
 }
 
-// Describe implements [Sampler].
 func (DMALA) Describe() Description {
 	return Description{
 		Name: "dmala", Title: "discrete Metropolis-adjusted Langevin", Paper: langevinPaper,

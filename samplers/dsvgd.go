@@ -154,7 +154,6 @@ type SteinDescent struct {
 
 var _ Sampler = SteinDescent{}
 
-// Kernel implements [Sampler].
 func (s SteinDescent) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s SteinDescent) (mover, error) {
 		r, err := newRelaxation("d-svgd", target, s.StepSize, s.Smoothing)
@@ -165,7 +164,6 @@ func (s SteinDescent) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (SteinDescent) Describe() Description {
 	return Description{
 		Name: "d-svgd", Title: "Stein variational descent over the signs of real numbers",

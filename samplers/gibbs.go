@@ -81,7 +81,6 @@ type Gibbs struct{}
 
 var _ Sampler = Gibbs{}
 
-// Kernel implements [Sampler].
 func (s Gibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(_ Gibbs) (mover, error) {
 		t, err := capability[ConditionalTarget](target, "gibbs")
@@ -92,7 +91,6 @@ func (s Gibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (Gibbs) Describe() Description {
 	return Description{
 		Name: "gibbs", Title: "Gibbs on the target's conditionals, random scan",

@@ -22,7 +22,6 @@ type BlockGibbs struct {
 
 var _ Sampler = BlockGibbs{}
 
-// Kernel implements [Sampler].
 func (s BlockGibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s BlockGibbs) (mover, error) {
 		block, err := slotsOf("block", s.Block, 1, len(target.Categories()))
@@ -37,7 +36,6 @@ func (s BlockGibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (BlockGibbs) Describe() Description {
 	return Description{
 		Name: "gibbs-x", Title: "Gibbs on blocks of slots, by exact energies",

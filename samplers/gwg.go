@@ -46,16 +46,12 @@ func (gwg) logReverse(at place, to []int) float64 {
 
 // GWG is Gibbs with gradients: one slot a step, drawn by the gradient.
 type GWG struct {
-	// Balance says what an energy difference weighs in a proposal.
 	Balance Balance `option:"balance" default:"sqrt"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
+	Terms   int     `option:"terms" minimum:"1"`
 }
 
 var _ Sampler = GWG{}
 
-// Kernel implements [Sampler].
 func (s GWG) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s GWG) (mover, error) {
 		k, err := newInformed("gwg", target, s.Terms, shared, true)
@@ -68,7 +64,6 @@ func (s GWG) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (GWG) Describe() Description {
 	return Description{
 		Name: "gwg", Title: "Gibbs with gradients",

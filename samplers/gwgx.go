@@ -96,17 +96,13 @@ func (k *gwgX) logReverse(at place, to []int) float64 {
 type GWGX struct {
 	// Radius is the number of draws of slots a step; 0 for 3, or for all slots if
 	// there are fewer.
-	Radius int `option:"radius" minimum:"1"`
-	// Balance says what an energy difference weighs in a proposal.
+	Radius  int     `option:"radius" minimum:"1"`
 	Balance Balance `option:"balance" default:"sqrt"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
+	Terms   int     `option:"terms" minimum:"1"`
 }
 
 var _ Sampler = GWGX{}
 
-// Kernel implements [Sampler].
 func (s GWGX) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s GWGX) (mover, error) {
 		engine, err := newInformed("gwg-x", target, s.Terms, shared, true)
@@ -124,7 +120,6 @@ func (s GWGX) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (GWGX) Describe() Description {
 	return Description{
 		Name: "gwg-x", Title: "Gibbs with gradients, several slots a step",

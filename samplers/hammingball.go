@@ -179,7 +179,6 @@ type HammingBall struct {
 
 var _ Sampler = HammingBall{}
 
-// Kernel implements [Sampler].
 func (s HammingBall) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s HammingBall) (mover, error) {
 		block, err := slotsOf("block", s.Block, 10, len(target.Categories()))
@@ -194,7 +193,6 @@ func (s HammingBall) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (HammingBall) Describe() Description {
 	return Description{
 		Name: "hamming-ball", Title: "Hamming ball sampler",

@@ -101,13 +101,11 @@ func (d *differences) flush(ctx context.Context, gradient []float64) error {
 
 // LocallyBalanced is the locally balanced proposal with exact differences, window 1.
 type LocallyBalanced struct {
-	// Balance says what an energy difference weighs in a proposal.
 	Balance Balance `option:"balance" default:"sqrt"`
 }
 
 var _ Sampler = LocallyBalanced{}
 
-// Kernel implements [Sampler].
 func (s LocallyBalanced) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s LocallyBalanced) (mover, error) {
 		exact := newDifferences(target)
@@ -122,7 +120,6 @@ func (s LocallyBalanced) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (LocallyBalanced) Describe() Description {
 	return Description{
 		Name: "lb-1", Title: "locally balanced proposal with exact differences, window 1",

@@ -135,7 +135,6 @@ type MLMMetropolis struct {
 
 var _ Sampler = MLMMetropolis{}
 
-// Kernel implements [Sampler].
 func (s MLMMetropolis) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s MLMMetropolis) (mover, error) {
 		k := &mlmMetropolis{target: target, categories: target.Categories()}
@@ -158,7 +157,6 @@ func (s MLMMetropolis) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (MLMMetropolis) Describe() Description {
 	return Description{
 		Name: "mlm-mh", Title: "Metropolis–Hastings with the target's conditionals as proposals",

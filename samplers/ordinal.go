@@ -115,10 +115,8 @@ func (t *onLine) EnergyGradient(ctx context.Context, states []int, energy, gradi
 // OrdinalDULA is DULA over numbers. It is the papers' binary form, too.
 type OrdinalDULA struct {
 	// StepSize is α: the squared distance d² of two numbers costs d²/(2α) nats.
-	StepSize float64 `option:"step-size" default:"1" exclusiveMinimum:"0" infinite:"true"`
-	// Balance says what an energy difference weighs in a proposal.
-	Balance Balance `option:"balance" default:"sqrt"`
-	// Preconditioner is g, a factor of the step size for each slot; nil for 1.
+	StepSize       float64   `option:"step-size" default:"1" exclusiveMinimum:"0" infinite:"true"`
+	Balance        Balance   `option:"balance" default:"sqrt"`
 	Preconditioner []float64 `option:"preconditioner" between:"/" exclusiveMinimum:"0"`
 }
 
@@ -128,21 +126,18 @@ type OrdinalDMALA OrdinalDULA
 
 var _, _ Sampler = OrdinalDULA{}, OrdinalDMALA{}
 
-// Kernel implements [Sampler].
 func (s OrdinalDULA) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(s OrdinalDULA) (*ordinal, error) {
 		return newOrdinal("dula-ordinal", target, s.StepSize, s.Balance, s.Preconditioner, false)
 	})
 }
 
-// Kernel implements [Sampler].
 func (s OrdinalDMALA) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneStepSize), func(s OrdinalDMALA) (*ordinal, error) {
 		return newOrdinal("dmala-ordinal", target, s.StepSize, s.Balance, s.Preconditioner, true)
 	})
 }
 
-// Describe implements [Sampler].
 func (OrdinalDULA) Describe() Description {
 	return Description{
 		Name: "dula-ordinal", Title: "discrete unadjusted Langevin over numbers; its binary form",
@@ -151,7 +146,6 @@ func (OrdinalDULA) Describe() Description {
 	}
 }
 
-// Describe implements [Sampler].
 func (OrdinalDMALA) Describe() Description {
 	return Description{
 		Name: "dmala-ordinal", Title: "discrete Metropolis-adjusted Langevin over numbers; its binary form",

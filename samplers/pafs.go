@@ -139,17 +139,13 @@ func (a *radiusAdaptation) adapt(state *State, info *Info, _ bool) error {
 type PathAuxiliary struct {
 	// Radius is the number of draws of slots a step; 0 for one, from which a warm-up
 	// adapts it.
-	Radius int `option:"radius" minimum:"1"`
-	// Balance says what an energy difference weighs in a proposal.
+	Radius  int     `option:"radius" minimum:"1"`
 	Balance Balance `option:"balance" default:"sqrt"`
-	// Terms is the size of the random subset of the energy's terms that a step
-	// takes the gradient of; 0 for all of them.
-	Terms int `option:"terms" minimum:"1"`
+	Terms   int     `option:"terms" minimum:"1"`
 }
 
 var _ Sampler = PathAuxiliary{}
 
-// Kernel implements [Sampler].
 func (s PathAuxiliary) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, unlessSaid(s.Radius != 0, tuneRadius), func(s PathAuxiliary) (mover, error) {
 		engine, err := newInformed("pafs", target, s.Terms, shared, true)
@@ -173,7 +169,6 @@ func (s PathAuxiliary) Kernel(target Target, shared *rand.Rand) (Kernel, error) 
 	})
 }
 
-// Describe implements [Sampler].
 func (PathAuxiliary) Describe() Description {
 	return Description{
 		Name: "pafs", Title: "path auxiliary sampler, fast, without replacement",

@@ -71,7 +71,6 @@ type LatentGibbs struct{}
 
 var _ Sampler = LatentGibbs{}
 
-// Kernel implements [Sampler].
 func (s LatentGibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, untuned, func(_ LatentGibbs) (mover, error) {
 		t, err := capability[LatentTarget](target, "rbm-gibbs")
@@ -82,7 +81,6 @@ func (s LatentGibbs) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (LatentGibbs) Describe() Description {
 	return Description{
 		Name: "rbm-gibbs", Title: "block Gibbs on latent units and slots",

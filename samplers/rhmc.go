@@ -99,7 +99,6 @@ type RelaxedHMC struct {
 
 var _ Sampler = RelaxedHMC{}
 
-// Kernel implements [Sampler].
 func (s RelaxedHMC) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneContinuous), func(s RelaxedHMC) (mover, error) {
 		r, err := newRelaxation("r-hmc", target, s.StepSize, s.Smoothing)
@@ -110,7 +109,6 @@ func (s RelaxedHMC) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (RelaxedHMC) Describe() Description {
 	return Description{
 		Name: "r-hmc", Title: "relaxed Hamiltonian Monte Carlo over the signs of real numbers",

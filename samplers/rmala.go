@@ -74,7 +74,6 @@ type RelaxedMALA struct {
 
 var _ Sampler = RelaxedMALA{}
 
-// Kernel implements [Sampler].
 func (s RelaxedMALA) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	return newKernel(s, target, unlessSaid(s.StepSize != 0, tuneContinuous), func(s RelaxedMALA) (mover, error) {
 		r, err := newRelaxation("r-mala", target, s.StepSize, s.Smoothing)
@@ -85,7 +84,6 @@ func (s RelaxedMALA) Kernel(target Target, _ *rand.Rand) (Kernel, error) {
 	})
 }
 
-// Describe implements [Sampler].
 func (RelaxedMALA) Describe() Description {
 	return Description{
 		Name: "r-mala", Title: "relaxed MALA over the signs of real numbers",

@@ -14,7 +14,10 @@ import (
 
 // A Sampler is a sampler with its settings. The samplers of this package are
 // structs whose fields are the settings; the zero value of a field is its
-// default. Another module may implement Sampler: see
+// default. In all of them Balance says what an energy difference weighs in a
+// proposal, Preconditioner is g, a factor of the step size for each slot, nil
+// for 1, and Terms is the size of the random subset of the energy's terms that
+// a step takes the gradient of, 0 for all of them. Another module may implement Sampler: see
 // docs/how-to/sample-your-own-target.md.
 type Sampler interface {
 	// Kernel makes the transition over a target. shared draws the subset of

@@ -30,7 +30,6 @@ type Model struct {
 
 var _ graphs.Model = Model{}
 
-// Forward implements graphs.Model.
 func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
 	if in.Packing != nil && !b.Packed() {
 		return graphs.Pass{}, fmt.Errorf("bundle %s: a %s takes no packed rows", b.Name, b.Config.ModelType)
