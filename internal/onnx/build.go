@@ -27,25 +27,13 @@ func (g *Graph) op(op string, inputs []*Value, attributes ...Attribute) *Value {
 // of does what [Graph.op] does, without attributes.
 func (g *Graph) of(op string, inputs ...*Value) *Value { return g.op(op, inputs) }
 
-// Neg returns −x.
-func (g *Graph) Neg(x *Value) *Value { return g.of("Neg", x) }
-
-// Exp returns eˣ.
-func (g *Graph) Exp(x *Value) *Value { return g.of("Exp", x) }
-
-// Erf returns the Gauss error function of x.
-func (g *Graph) Erf(x *Value) *Value { return g.of("Erf", x) }
-
-// Cos returns the cosine of x in radians.
-func (g *Graph) Cos(x *Value) *Value { return g.of("Cos", x) }
-
-// Sin returns the sine of x in radians.
-func (g *Graph) Sin(x *Value) *Value { return g.of("Sin", x) }
-
-// Tanh returns the hyperbolic tangent of x.
+// These apply the operator of their name to each element.
+func (g *Graph) Neg(x *Value) *Value  { return g.of("Neg", x) }
+func (g *Graph) Exp(x *Value) *Value  { return g.of("Exp", x) }
+func (g *Graph) Erf(x *Value) *Value  { return g.of("Erf", x) }
+func (g *Graph) Cos(x *Value) *Value  { return g.of("Cos", x) }
+func (g *Graph) Sin(x *Value) *Value  { return g.of("Sin", x) }
 func (g *Graph) Tanh(x *Value) *Value { return g.of("Tanh", x) }
-
-// Relu returns max(x, 0).
 func (g *Graph) Relu(x *Value) *Value { return g.of("Relu", x) }
 
 // Gelu returns xΦ(x), Φ the normal distribution function, or its tanh
@@ -57,24 +45,14 @@ func (g *Graph) Gelu(x *Value, tanh bool) *Value {
 	return g.of("Gelu", x)
 }
 
-// Add returns a + b, broadcast.
-func (g *Graph) Add(a, b *Value) *Value { return g.of("Add", a, b) }
-
-// Sub returns a − b, broadcast.
-func (g *Graph) Sub(a, b *Value) *Value { return g.of("Sub", a, b) }
-
-// Mul returns the elementwise product a·b, broadcast.
-func (g *Graph) Mul(a, b *Value) *Value { return g.of("Mul", a, b) }
-
-// Div returns the elementwise quotient a/b, broadcast.
-func (g *Graph) Div(a, b *Value) *Value { return g.of("Div", a, b) }
-
-// Max returns the elementwise maximum of all values, broadcast.
+// These apply the operator of their name to the elements of values, which
+// broadcast. The remainder of whole numbers, Mod, has the sign of b.
+func (g *Graph) Add(a, b *Value) *Value      { return g.of("Add", a, b) }
+func (g *Graph) Sub(a, b *Value) *Value      { return g.of("Sub", a, b) }
+func (g *Graph) Mul(a, b *Value) *Value      { return g.of("Mul", a, b) }
+func (g *Graph) Div(a, b *Value) *Value      { return g.of("Div", a, b) }
+func (g *Graph) Mod(a, b *Value) *Value      { return g.of("Mod", a, b) }
 func (g *Graph) Max(values ...*Value) *Value { return g.of("Max", values...) }
-
-// Mod returns the remainder of a divided by b, whole numbers. The remainder has
-// the sign of b.
-func (g *Graph) Mod(a, b *Value) *Value { return g.of("Mod", a, b) }
 
 // Range returns the whole numbers from 0 to n−1.
 func (g *Graph) Range(n Dim) *Value {
