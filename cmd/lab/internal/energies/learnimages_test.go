@@ -22,7 +22,7 @@ import (
 func TestLearnImages(t *testing.T) {
 	settings := strings.Fields("data bars-and-stripes side 3 samplers gibbs-x:block=1,dmala:step-size=0.4 steps 30 " +
 		"updates 200 batch 14 buffer 50 learning-rate 0.002 features 12 blocks 1 downsampling 1 average 0.9 " +
-		"ais-steps 400 ais-chains 60 repeats 1")
+		"ais-steps 200 ais-chains 60 repeats 1")
 	dir := t.TempDir()
 	r := labtest.Studied(t, study(t, "learn images", settings...), lab.StudyOptions{Seed: 1, Folder: dir})
 	for _, c := range r.Cells {
@@ -48,8 +48,8 @@ func TestLearnImages(t *testing.T) {
 func TestLearnGreyImages(t *testing.T) {
 	path := labtest.GreyImages(t)
 	r := labtest.Studied(t, study(t, "learn images", strings.Fields("levels 3 data "+path+" test "+path+
-		" samplers gwg,dmala:step-size=0.4 steps 30 updates 300 batch 14 buffer 50 learning-rate 0.001 features 12 "+
-		"blocks 1 downsampling 0 average 0.9 ais-steps 400 ais-chains 60 repeats 1")...), lab.StudyOptions{Seed: 1})
+		" samplers gwg,dmala:step-size=0.4 steps 20 updates 200 batch 14 buffer 50 learning-rate 0.0015 features 12 "+
+		"blocks 1 downsampling 0 average 0.9 ais-steps 200 ais-chains 60 repeats 1")...), lab.StudyOptions{Seed: 1})
 	for _, c := range r.Cells {
 		n := c.Numbers
 		if !(n["exact-ll"] > n["independent"]+0.5) || n["exact-ll"] < n["low"]-0.1 || n["exact-ll"] > n["high"]+0.1 ||
