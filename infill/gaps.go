@@ -627,7 +627,10 @@ func (g *gapMaker) gap(ctx context.Context, p *gapPlace) (gap *Gap, warning stri
 	if options == nil {
 		options = right
 	}
-	random := g.random(p.span)
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], uint64(g.request.Seed))
+	binary.LittleEndian.PutUint64(seed[8:], uint64(p.span[0]))
+	random := rand.New(rand.NewChaCha8(seed))
 	wanted := g.request.Options - len(options)
 	if wanted > 0 {
 		common, err := g.frequency(ctx, p)
@@ -696,13 +699,6 @@ func (g *gapMaker) sentence(ctx context.Context, p *gapPlace, word string) (floa
 		return 0, err
 	}
 	return s.LogLikelihood, nil
-}
-
-func (g *gapMaker) random(key [2]int) *rand.Rand {
-	var seed [32]byte
-	binary.LittleEndian.PutUint64(seed[:], uint64(g.request.Seed))
-	binary.LittleEndian.PutUint64(seed[8:], uint64(key[0]))
-	return rand.New(rand.NewChaCha8(seed))
 }
 
 // frequency returns log P of a word where nothing else is, which tells how common

@@ -231,7 +231,7 @@ func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 		}
 		key := ""
 		if l.kept != nil {
-			key = stateKey(a.State, a.Slot)
+			key = string(samplers.AppendKey(samplers.AppendKey(nil, a.State...), a.Slot))
 			logp, ok := l.kept.Get(key)
 			if ok {
 				take(i, logp)
@@ -264,8 +264,4 @@ func (l *law) PartialConditionals(ctx context.Context, asked []samplers.Partial,
 func (l *law) keep() {
 	rows := max(1, keptNumbers/len(l.root[0]))
 	l.kept, _ = simplelru.NewLRU[string, []float32](rows, nil) // of 1 row or more it cannot fail
-}
-
-func stateKey(state []int, slot int) string {
-	return string(samplers.AppendKey(samplers.AppendKey(nil, state...), slot))
 }

@@ -368,7 +368,7 @@ func (w *work) valuesAlone() [][]Value {
 // values yields those of tokens, ascending, that are likeliest in a slot, top at
 // most, the likeliest first. logp is the slot's, [vocabulary].
 func (l *layout) values(slot int, tokens []int, logp []float32, top int) iter.Seq[Value] {
-	blank := l.blankOf(slot)
+	blank := slices.IndexFunc(l.template.Blanks, func(b tokenize.Blank) bool { return slot < b.First+b.Slots })
 	return func(yield func(Value) bool) {
 		for _, token := range samplers.Likeliest(tokens, logp, top) {
 			if !yield(Value{l.with(slot, token).Fills[blank], token, math.Exp(float64(logp[token]))}) {
@@ -422,10 +422,6 @@ func (l *layout) with(slot, token int) tokenize.Filled {
 	state := slices.Repeat([]int{samplers.Open}, len(l.template.Slots))
 	state[slot] = token
 	return l.template.Fill(state)
-}
-
-func (l *layout) blankOf(slot int) int {
-	return slices.IndexFunc(l.template.Blanks, func(b tokenize.Blank) bool { return slot < b.First+b.Slots })
 }
 
 // Written returns the template, with its blanks at their shortest, with a token in

@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"cmp"
 	"context"
 	"math"
 
@@ -108,8 +107,15 @@ func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 	}
 	for {
 		err := search.Run(ctx, wanted, room, tell)
-		if search.Len() == 0 {
-			return nil, cmp.Or(err, s.none(w, search))
+		switch {
+		case search.Len() > 0:
+		case err != nil:
+			return nil, err
+		case search.Proven():
+			return nil, errNoFill
+		default:
+			return nil, constrained("no fill that the constraints allow was found in %d model rows: loosen them, or "+
+				"give a larger budget", w.asker.rows)
 		}
 		a := w.found(search, all)
 		if err != nil {
@@ -122,14 +128,6 @@ func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 		}
 		wanted += max(missing, wanted/2)
 	}
-}
-
-func (s Search) none(w *work, search *samplers.Search) error {
-	if search.Proven() {
-		return errNoFill
-	}
-	return constrained("no fill that the constraints allow was found in %d model rows: loosen them, or give a "+
-		"larger budget", w.asker.rows)
 }
 
 func (p *Plan) combinations() float64 {

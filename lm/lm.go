@@ -279,7 +279,11 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 }
 
 func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
-	encoded, err := l.encode(m)
+	graph, err := l.build(m.bundle)
+	var encoded []byte
+	if err == nil {
+		encoded, err = graph.Encode()
+	}
 	if err != nil {
 		if m.bundle.Graph != "" && !strings.Contains(err.Error(), m.bundle.Graph) {
 			err = fmt.Errorf("%s: %w", m.bundle.Graph, err)
@@ -295,14 +299,6 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 		return nil, m.named(err)
 	}
 	return session, nil
-}
-
-func (l *lazySession) encode(m *MaskedLM) ([]byte, error) {
-	graph, err := l.build(m.bundle)
-	if err != nil {
-		return nil, err
-	}
-	return graph.Encode()
 }
 
 func (m *MaskedLM) file() string { return cmp.Or(m.bundle.Graph, m.bundle.Dir) }

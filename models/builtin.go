@@ -27,19 +27,14 @@ const longestWait = 30 * time.Second
 // the store. Programs of different versions can share a cache, because
 // each has its own folder.
 func (s *Store) builtIn() (m *Manifest, dir string, err error) {
-	m, err = embeddedManifest()
+	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
+	if err == nil {
+		m, err = parseManifest(encoded)
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("the program was built without the model %s: %w", BuiltInName, err)
 	}
 	return m, filepath.Join(s.folder(BuiltInName), m.SHA256()[:revisionDigits]), nil
-}
-
-func embeddedManifest() (*Manifest, error) {
-	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
-	if err != nil {
-		return nil, err
-	}
-	return parseManifest(encoded)
 }
 
 // openBuiltIn opens the built-in model in the store, because onnxruntime reads

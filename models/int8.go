@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"infill/internal/regular"
 	"infill/internal/safetensors"
 )
 
@@ -222,7 +223,7 @@ func (s *Store) Quantize(ctx context.Context, b *Bundle, name string, largest ma
 				continue
 			}
 			names = append(names, file)
-			if err := copyFile(filepath.Join(b.Dir, file), filepath.Join(dir, file)); err != nil {
+			if err := regular.Copy(filepath.Join(b.Dir, file), filepath.Join(dir, file)); err != nil {
 				return nil, err
 			}
 		}

@@ -346,7 +346,7 @@ func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if err := copyFile(files[path], filepath.Join(dir, filepath.FromSlash(path))); err != nil {
+			if err := regular.Copy(files[path], filepath.Join(dir, filepath.FromSlash(path))); err != nil {
 				return nil, err
 			}
 		}
@@ -370,14 +370,6 @@ func (s *Store) copyIn(ctx context.Context, from, name string, m Manifest, files
 		}
 		return sealed, err
 	})
-}
-
-func copyFile(from, to string) error {
-	err := os.MkdirAll(filepath.Dir(to), 0o755)
-	if err != nil {
-		return err
-	}
-	return regular.Copy(from, to)
 }
 
 func writeFile(path string, content []byte) error {

@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // errDangling is the error for a link to a missing file. It does not
@@ -141,8 +142,13 @@ func read(file fs.File, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// Copy copies a regular file, and syncs the copy to disk.
+// Copy copies a regular file, into a folder that it makes if need be, and syncs
+// the copy to disk.
 func Copy(from, to string) error {
+	err := os.MkdirAll(filepath.Dir(to), 0o755)
+	if err != nil {
+		return err
+	}
 	source, err := Open(from)
 	if err != nil {
 		return err
