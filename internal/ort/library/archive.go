@@ -59,7 +59,7 @@ func (c *carrier) unpackZip(archive, folder string) error {
 	}
 	defer files.Close()
 	for _, m := range c.members {
-		content, err := files.Open(m.path)
+		content, err := files.Open(m.Path)
 		if err != nil {
 			return err
 		}
@@ -86,12 +86,12 @@ func (c *carrier) unpackTar(archive, folder string) error {
 	for len(missing) > 0 {
 		header, err := files.Next()
 		if err == io.EOF {
-			return fmt.Errorf("it has no file %s", missing[0].path)
+			return fmt.Errorf("it has no file %s", missing[0].Path)
 		}
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(missing, func(m member) bool { return m.path == path.Clean(header.Name) })
+		at := slices.IndexFunc(missing, func(m member) bool { return m.Path == path.Clean(header.Name) })
 		if at < 0 || header.Typeflag != tar.TypeReg {
 			continue
 		}
@@ -106,7 +106,7 @@ func (c *carrier) unpackTar(archive, folder string) error {
 
 // place writes the member to folder, checks it, and syncs it to the disk.
 func (m member) place(folder string, content io.Reader) error {
-	file, err := os.OpenFile(filepath.Join(folder, m.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	file, err := os.OpenFile(filepath.Join(folder, m.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func (m member) place(folder string, content io.Reader) error {
 		return err
 	}
 	digest := hex.EncodeToString(hash.Sum(nil))
-	if m.sha256 != "" && digest != m.sha256 {
-		return fmt.Errorf("%s: expected SHA-256 %s, found %s", m.path, m.sha256, digest)
+	if m.SHA256 != "" && digest != m.SHA256 {
+		return fmt.Errorf("%s: expected SHA-256 %s, found %s", m.Path, m.SHA256, digest)
 	}
 	return nil
 }

@@ -223,7 +223,7 @@ func PythonPackages(environment string) (folders []string) {
 // It does not check the SHA-256 again, as Fetch has done so: a file damaged
 // later fails to load.
 func (o Options) cached(c *carrier, shelf string) Library {
-	l := Library{Place: "cache", Path: filepath.Join(o.folder(c, shelf), c.members[0].name), Version: c.version}
+	l := Library{Place: "cache", Path: filepath.Join(o.folder(c, shelf), c.members[0].Name), Version: c.version}
 	_, err := os.Stat(l.Path)
 	if err != nil {
 		l.Version = ""
@@ -279,7 +279,7 @@ func (o Options) carriers() []carrier {
 	if o.list != nil {
 		return o.list
 	}
-	return carriers(o.platform())
+	return pins()[o.platform().folder()].carriers()
 }
 
 // shelf returns the folder of the cache that has all releases.

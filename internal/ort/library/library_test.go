@@ -54,7 +54,7 @@ func newWheel(t *testing.T, library string) (path string, c carrier) {
 	path = filepath.Join(t.TempDir(), "onnxruntime.whl")
 	write(t, path, b.Bytes())
 	return path, carrier{pip{"onnxruntime", "some_platform"}, Version, int64(b.Len()), digest(b.Bytes()),
-		[]member{{path: inside, name: "libonnxruntime.so"}}}
+		[]member{{Path: inside, Name: "libonnxruntime.so"}}}
 }
 
 // newTar is an archive as the publisher's and npm's, with a library of some
@@ -295,19 +295,19 @@ func TestCarriers(t *testing.T) {
 	for _, at := range []platform{{os: "linux", arch: "amd64"}, {os: "linux", arch: "arm64"},
 		{os: "darwin", arch: "arm64"}, {os: "windows", arch: "amd64"}, {os: "windows", arch: "arm64"},
 		{os: "linux", arch: "amd64", cuda: true}} {
-		list := carriers(at)
+		list := pins()[at.folder()].carriers()
 		if len(list) == 0 || !Serves(list[0].version) {
 			t.Fatalf("%v: %+v", at, list)
 		}
 		versions := map[string]bool{}
 		for _, c := range list {
 			versions[c.version] = true
-			if c.members[0].name != list[0].members[0].name {
-				t.Errorf("%v: %s has the library as %s", at, c.source, c.members[0].name)
+			if c.members[0].Name != list[0].members[0].Name {
+				t.Errorf("%v: %s has the library as %s", at, c.source, c.members[0].Name)
 			}
 			for _, m := range c.members {
-				if len(c.sha256) != 64 && len(m.sha256) != 64 {
-					t.Errorf("%v: %s brings %s unchecked", at, c.source, m.path)
+				if len(c.sha256) != 64 && len(m.SHA256) != 64 {
+					t.Errorf("%v: %s brings %s unchecked", at, c.source, m.Path)
 				}
 			}
 		}
@@ -320,24 +320,24 @@ func TestCarriers(t *testing.T) {
 // The first carrier that works is used; each that does not says why.
 func TestFetchInTurn(t *testing.T) {
 	wheel, byPip := newWheel(t, "pip's")
-	inside := "onnxruntime-some-" + releaseVersion + "/lib/libonnxruntime.so." + releaseVersion
+	inside := "onnxruntime-some-" + "1.24.4" + "/lib/libonnxruntime.so." + "1.24.4"
 	content := newTar(t, inside, "the publisher's")
 	served := content
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if served == nil || r.URL.Path != "/mirror/v"+releaseVersion+"/some.tgz" {
+		if served == nil || r.URL.Path != "/mirror/v"+"1.24.4"+"/some.tgz" {
 			http.NotFound(w, r)
 			return
 		}
 		_, _ = w.Write(served)
 	}))
 	defer server.Close()
-	byRelease := carrier{release{"some.tgz"}, releaseVersion, 0, "",
+	byRelease := carrier{release{"some.tgz"}, "1.24.4", 0, "",
 		[]member{{inside, "libonnxruntime.so", digest([]byte("the publisher's"))}}}
 	packed := newTar(t, "package/x/libonnxruntime.so.1", "npm's")
 	archive := filepath.Join(t.TempDir(), "onnxruntime-node.tgz")
 	write(t, archive, packed)
-	byNPM := carrier{npm{"onnxruntime-node"}, npmVersion, int64(len(packed)), digest(packed),
-		[]member{{path: "package/x/libonnxruntime.so.1", name: "libonnxruntime.so"}}}
+	byNPM := carrier{npm{"onnxruntime-node"}, "1.24.3", int64(len(packed)), digest(packed),
+		[]member{{Path: "package/x/libonnxruntime.so.1", Name: "libonnxruntime.so"}}}
 	o := Options{list: []carrier{byPip, byRelease, byNPM}}
 	t.Setenv(MirrorVariable, server.URL+"/mirror/")
 	npmScript := `test "$1" = pack || exit 3; cp '` + archive + `' .`
@@ -350,15 +350,15 @@ func TestFetchInTurn(t *testing.T) {
 		says                  []string
 	}{
 		{"pip", "python3", brings(wheel), content, Version, "pip's", nil},
-		{"release, as there is no pip", "python3", pipFails, content, releaseVersion, "the publisher's", nil},
-		{"release, as there is no python", "nothing", "", content, releaseVersion, "the publisher's", nil},
-		{"npm", "npm", npmScript, nil, npmVersion, "npm's", nil},
-		{"npm, as the release is another", "npm", npmScript, newTar(t, inside, "false"), npmVersion, "npm's", nil},
-		{"npm, as the release is half", "npm", npmScript, content[:len(content)/2], npmVersion, "npm's", nil},
+		{"release, as there is no pip", "python3", pipFails, content, "1.24.4", "the publisher's", nil},
+		{"release, as there is no python", "nothing", "", content, "1.24.4", "the publisher's", nil},
+		{"npm", "npm", npmScript, nil, "1.24.3", "npm's", nil},
+		{"npm, as the release is another", "npm", npmScript, newTar(t, inside, "false"), "1.24.3", "npm's", nil},
+		{"npm, as the release is half", "npm", npmScript, content[:len(content)/2], "1.24.3", "npm's", nil},
 		{"none", "npm", `echo "npm error code E404" >&2; echo "npm error 404 Not Found" >&2; exit 1`, nil, "", "",
 			[]string{"pip: there is no python3; 127.0.0.1:", "404 Not Found", MirrorVariable, "npm: 404 Not Found"}},
 		{"false", "nothing", "", newTar(t, inside, "false"), "", "",
-			[]string{inside + ": expected SHA-256 " + byRelease.members[0].sha256 + ", found " +
+			[]string{inside + ": expected SHA-256 " + byRelease.members[0].SHA256 + ", found " +
 				digest([]byte("false"))}},
 		{"empty", "nothing", "", newTar(t, "other", "false"), "", "", []string{"some.tgz: it has no file " + inside,
 			"npm: there is no npm"}},
@@ -415,7 +415,7 @@ func TestRealFetch(t *testing.T) {
 	if !*fetch {
 		t.Skip("fetches over the network: give -fetch")
 	}
-	for _, c := range carriers(platform{os: runtime.GOOS, arch: runtime.GOARCH}) {
+	for _, c := range new(Options).carriers() {
 		t.Run(c.source.String(), func(t *testing.T) {
 			cache(t)
 			found, err := Fetch(t.Context(), Options{list: []carrier{c}})
@@ -425,7 +425,7 @@ func TestRealFetch(t *testing.T) {
 				}
 				t.Skip(err)
 			}
-			if found.Version != c.version || filepath.Base(found.Path) != c.members[0].name {
+			if found.Version != c.version || filepath.Base(found.Path) != c.members[0].Name {
 				t.Errorf("%+v", found)
 			}
 		})
@@ -447,14 +447,16 @@ func TestServes(t *testing.T) {
 // cache comes first, and another file in its place is not loaded.
 func TestModule(t *testing.T) {
 	folder := cache(t)
-	for at, file := range moduleFiles() {
+	for _, at := range []platform{{os: "linux", arch: "arm64"}, {os: "darwin", arch: "arm64"},
+		{os: "windows", arch: "amd64"}} {
+		file := pins()[at.folder()].Module
 		o := Options{goos: at.os, goarch: at.arch}
 		found, err := Find(o)
 		if err != nil || found.Place != "Go module" || found.Version != "1.24.1" ||
-			!strings.HasSuffix(filepath.ToSlash(found.Path), file.path) {
+			!strings.HasSuffix(filepath.ToSlash(found.Path), file.Path) {
 			t.Errorf("%v: %+v, %v", at, found, err)
 		}
-		if got := check.Must(regular.SHA256(found.Path))(t); got != file.sha256 {
+		if got := check.Must(regular.SHA256(found.Path))(t); got != file.SHA256 {
 			t.Errorf("%v: %s", at, got)
 		}
 		o.CUDA = true
