@@ -138,7 +138,7 @@ type experiment struct {
 
 func newExperiment(s *lab.Study, use string, out, messages io.Writer) *cobra.Command {
 	e := &experiment{study: s, out: out, messages: messages}
-	cmd := &cobra.Command{Use: use, Short: s.Short, Long: s.Help + resumes, Args: noArguments,
+	cmd := &cobra.Command{Use: use, Short: s.Short, Long: strings.Join(s.Help, "\n\n") + resumes, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd) }}
 	f := cmd.Flags()
 	f.SortFlags = false

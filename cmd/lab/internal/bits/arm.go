@@ -23,16 +23,7 @@ const maxListedSlots = 16
 // newARMGradients returns the study of estimators' bias, variance and speed, on
 // Yin and Zhou's example and on models.
 func newARMGradients() *lab.Study {
-	s := lab.NewStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
-		`Estimate the gradient of E[U] over independent slots by ARM, by the two steps
-that its slides take before it (augment and augment-merge), by its half with a baseline (ar), by
-REINFORCE without a baseline, with the mean of the other draws (leave-one-out) and with a learned one
-(nvil), by the control variates of muprop, rebar and relax, by local expectation gradients (legrad), and
-by relaxations, which are biased: concrete, straight-through, and straight-through of Gumbel-softmax
-(st-gumbel). All have the same number of evaluations, but for legrad, one of whose draws takes one for
-each slot. Compare with the exact gradient. A target is square:P0, ARM's example (z - P0)² of one bit,
-or one of the laboratory's with few states; with three categories and more ARM is its generalisation. A
-repetition has other log-odds and, where the target is drawn at random, another target.`)
+	s := lab.NewStudy("arm gradients")
 	f := s.Flags
 	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
 		"rbm:data=none,visible=8,hidden=5,scale=1", "potts:size=2x2"}, "a target; give it again for more")
@@ -41,17 +32,7 @@ repetition has other log-odds and, where the target is drawn at random, another 
 	estimates := lab.WholeFlag(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
 	repeats := lab.RepeatsFlag(f, 2)
 	s.Plan = func(ctx context.Context, in *lab.Inputs, _ uint64) (*lab.Plan, error) {
-		p := lab.NewPlan("estimators of the gradient of independent slots", []lab.Column{
-			{Name: "deviation", Format: "%.2f", Definition: "largest difference of the mean estimate from the exact " +
-				"gradient over the slots, in standard errors: unbiased estimators stay below about 4"},
-			{Name: "variance", Format: "%.4g",
-				Definition: fmt.Sprintf("of one estimate of %d evaluations, summed over the slots", *evaluations)},
-			{Name: "by-draw", Format: "%.4g",
-				Definition: "variance times the draws of an estimate: that of one draw, where " +
-					"draws do not share a baseline as those of leave-one-out"},
-			{Name: "ratio", Format: "%.4g", Definition: "standard deviation as a fraction of the gradient's length"},
-			{Name: "microseconds", Format: "%.1f", Definition: lab.SecondsAre + ", of one estimate", Timed: true},
-		})
+		p := s.NewPlan("estimators of the gradient of independent slots", "{evaluations}", strconv.Itoa(*evaluations))
 		for _, name := range *names {
 			var byRepeat []samplers.Target
 			for n := range *repeats {
@@ -146,9 +127,7 @@ func gradients(ctx context.Context, b *lab.Bench, kind string, target samplers.T
 // newARMToy returns the study that climbs E[(z - p₀)²] of one bit. The best bit
 // is 0 for p₀ above a half, otherwise 1.
 func newARMToy() *lab.Study {
-	s := lab.NewStudy("arm toy", "Climb ARM's example with each gradient estimator",
-		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
-by each estimator: the example of ARM's slides.`)
+	s := lab.NewStudy("arm toy")
 	f := s.Flags
 	known := append([]string{"exact"}, estimators()...)
 	p0s := lab.NumbersFlag(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
@@ -158,14 +137,7 @@ by each estimator: the example of ARM's slides.`)
 	rate := lab.NumberFlag(f, "rate", 1, " above 0", "of the ascent")
 	repeats := lab.RepeatsFlag(f, 5)
 	s.Plan = func(context.Context, *lab.Inputs, uint64) (*lab.Plan, error) {
-		p := lab.NewPlan("ascent of E[(z - p0)²] over one bit", []lab.Column{
-			{Name: "probability", Format: "%.3f", Definition: "of the better value, after the last step"},
-			{Name: "deviation", Format: "%.2g",
-				Definition: "root mean square of the estimates less the exact gradient, over the steps"},
-			lab.SecondsColumn("of an ascent"),
-		}, lab.Curve{Name: "probability", X: "step", Y: "probability of the better value"},
-			lab.Curve{Name: "gradient", X: "step", Y: "estimate of the gradient"})
-		p.Repeats(lab.SlidesARM, "figures 2 and 3")
+		p := s.NewPlan("ascent of E[(z - p0)²] over one bit")
 		for _, p0 := range *p0s {
 			for _, kind := range *chosen {
 				p.Add(*repeats, func(ctx context.Context, b *lab.Bench) error {

@@ -366,14 +366,7 @@ func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood
 
 // newARMAutoencoders repeats tables 2 to 4 and figures 5 and 6 of ARM's slides.
 func newARMAutoencoders() *lab.Study {
-	s := lab.NewStudy("arm vae", "Learn autoencoders of bits with each gradient estimator",
-		`Learn variational autoencoders of images whose latent layers are bits, with each gradient estimator:
-tables 2 and 3 and figures 5 and 6 of ARM's slides, and with --structures halves table 4, the lower half
-of an image from the upper. wake-sleep is no estimator: it learns the encoder from images that the model
-draws. linear, nonlinear and two-layers are the slides' structures, with tanh.
---data is digits (8 x 8), bars-and-stripes, or an IDX file as MNIST's, or .amat as static MNIST's with
-its --test and --validation. The slides have --bits 200
---hidden 200 --learning-rate 0.0001 --batch 50 and a million updates.`)
+	s := lab.NewStudy("arm vae")
 	f := s.Flags
 	images := lab.Validated(f, lab.ImageFlags(f))
 	kinds := lab.ChoicesFlag(f, "structures", structures()[:3], structures())
@@ -392,15 +385,8 @@ its --test and --validation. The slides have --bits 200
 		if err != nil {
 			return nil, err
 		}
-		p := lab.NewPlan(fmt.Sprintf("autoencoders of bits, %d × %d pixels", set.Rows, set.Columns), []lab.Column{
-			{Name: "nll", Format: "%.2f", Definition: fmt.Sprintf("minus log-likelihood of the test images, nats, by "+
-				"%d draws each, which is on the high side", *particles)},
-			{Name: "negative-elbo", Format: "%.2f", Definition: "minus E[f] of the test images"},
-			{Name: "train", Format: "%.2f", Definition: "minus E[f] of the training images"},
-			{Name: "best-update", Format: "%.0f", Definition: "that the validation images choose"},
-			lab.SecondsColumn("of a training with its tests"),
-		}, lab.Curve{Name: "negative-elbo", X: "update", Y: "test negative ELBO, nats"})
-		p.Repeats(lab.SlidesARM, "figures 5 and 6")
+		p := s.NewPlan(fmt.Sprintf("autoencoders of bits, %d × %d pixels", set.Rows, set.Columns), "{particles}",
+			strconv.Itoa(*particles))
 		for _, kind := range *kinds {
 			m := newBeliefs(kind, set.Pixels(), *bits, *hidden, rand.New(rand.NewPCG(0, 0)))
 			for _, of := range *chosen {

@@ -197,10 +197,7 @@ func interval(logw []float64) *logNormaliser {
 // newAnnealing returns the study that estimates log Z of targets, and the
 // log-likelihood of images under RBMs.
 func newAnnealing() *lab.Study {
-	s := lab.NewStudy("ais", "Annealed importance sampling: log Z with intervals, and how often they hold",
-		`Estimate log Z, the log of the sum of exp U, of a target by annealed importance sampling, with a 95 % interval,
-and count over the repetitions how often the interval holds the exact one. Of a machine that is learned from
-images (rbm), the log-likelihood of the images follows.`)
+	s := lab.NewStudy("ais")
 	f := s.Flags
 	names := f.StringArray("target", []string{"ising:size=4x4", "rbm:data=digits,hidden=16"},
 		"a target; give it again for more")
@@ -210,16 +207,7 @@ images (rbm), the log-likelihood of the images follows.`)
 	chains := lab.WholeFlag(f, "chains", 50, 2, lab.MaxChains, "chains, whose weights give the interval")
 	repeats := lab.RepeatsFlag(f, 50)
 	s.Plan = func(ctx context.Context, in *lab.Inputs, _ uint64) (*lab.Plan, error) {
-		p := lab.NewPlan("annealed importance sampling", []lab.Column{
-			{Name: "log-z", Format: "%.3f", Definition: "estimate of log Z, on the low side"},
-			{Name: "low", Format: "%.3f", Definition: "its 95 % interval by the weights of the chains"},
-			{Name: "high", Format: "%.3f"},
-			{Name: "exact", Format: "%.3f", Definition: "by listing the states, or those of a machine's smaller side"},
-			{Name: "holds", Format: "%.3f", Definition: "fraction of the intervals that hold the exact one"},
-			{Name: "effective", Format: "%.2f", Definition: "effective fraction of the chains"},
-			{Name: "ll", Format: "%.3f", Definition: "mean log-likelihood of a machine's images, as sure as log Z"},
-			lab.SecondsColumn("of an estimate"),
-		})
+		p := s.NewPlan("annealed importance sampling")
 		for _, name := range *names {
 			d, err := NewDistribution(ctx, in, name, 0)
 			if err != nil {

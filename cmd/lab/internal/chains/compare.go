@@ -33,26 +33,12 @@ type Options struct {
 	now func() time.Time // the clock that times the steps; tests replace it
 }
 
-const comparisonHelp = `
-
-Compare samplers on distributions that are known exactly: how fast the running means
-come to the exact ones (log RMSE), how many independent draws the steps are worth
-(effective sample size), how often proposals are accepted, how many slots move, and
-what all that costs in evaluations of the target and in seconds.
-
-A sampler is written NAME:SETTING=VALUE,SETTING=VALUE; steps is a setting of all, and
-the name all stands for every sampler that suits the target. gwg:gradient=none proposes
-each change with the same probability.
-
-Equal steps, equal evaluations and equal seconds are different comparisons; all three
-are shown. Every number but the seconds is the same for the same seed.`
-
 // newComparison returns the command of one kind of target, as lab ising: it runs
 // several samplers on that target, all from the same starts. By default, the
 // warm-up tunes the step size of DMALA. DULA has no acceptance rate to tune by,
 // so it takes the papers' step size.
 func newComparison(k kind) *lab.Study {
-	s := lab.NewStudy(k.name, "Samplers on "+k.title, k.help+comparisonHelp)
+	s := lab.NewStudy(k.name)
 	f := s.Flags
 	list := lab.SamplersFlag(f, "samplers", "gibbs,gwg,dula:step-size=0.4,dmala",
 		"samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
@@ -71,8 +57,9 @@ func newComparison(k kind) *lab.Study {
 		if err != nil {
 			return nil, err
 		}
-		p := newComparisonPlan("Samplers on "+d.String(), *chains)
-		p.Caption = "Samplers on " + k.title
+		p := s.NewPlan("Samplers on " + d.String())
+		p.BetweenChains(*chains)
+		p.Caption = s.Short
 		o := Options{*list, *chains, *steps, *warmUp, *initial, *trace, lab.Clock}
 		if *repeats == 1 {
 			return p, compare(p, d, o, seed)
@@ -97,51 +84,6 @@ const (
 	byStep = "log-rmse"
 	mmd    = "log-mmd"
 )
-
-func newComparisonPlan(title string, chains int) *lab.Plan {
-	p := lab.NewPlan(title, []lab.Column{
-		{Name: "exact", Words: []string{"no", "yes"}, Definition: "whether the stationary law is the target"},
-		{Name: "step-size", Format: "%.3g", Definition: "α, given or tuned"},
-		{Name: "acceptance", Format: "%.3f", Definition: "of proposals", Against: "proposed"},
-		{Name: "proposed", Format: "%.2f", Definition: "slots that a proposal changes"},
-		{Name: "changed", Format: "%.2f", Definition: "slots that a step changes"},
-		{Name: "evaluations", Format: "%.1f", Definition: "states given to the target, a step of each chain: " +
-			"energies, energies with gradients, single conditionals; they cost differently"},
-		{Name: "ess", Format: "%.1f", Table: 1, Definition: "effective sample size of 1,000 steps: of " +
-			"one observable in one chain by Geyer's initial positive sequence, after a tenth of the steps, mean over " +
-			"observables; still ones count as one draw; that of a sampler that is not exact is of its own law"},
-		{Name: "ess-by-evaluation", Format: "%.1f", Table: 1, Definition: "the same of 1,000 evaluations"},
-		{Name: "ess-least", Format: "%.1f", Table: 1, Definition: "of the observables, of 1,000 steps"},
-		{Name: "r-hat", Format: "%.2f", Table: 1, Definition: "the largest split R-hat, near 1 where chains agree"},
-		{Name: "ess-by-second", Format: "%.0f", Table: 1, Timed: true,
-			Definition: "effective sample size of all chains together by second of stepping"},
-		{Name: "seconds", Format: "%.2f", Table: 1, Timed: true,
-			Definition: lab.SecondsAre + " in the steps of all chains, one run, noisy"},
-	}, lab.Curve{Name: byStep, X: "step", Y: "log RMSE (natural)", Log: true},
-		lab.Curve{Name: mmd, X: "step", Y: "log MMD² (natural)", Log: true})
-	follow(p, byStep, 2, "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²; ")
-	follow(p, mmd, 3, "ln of the squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the "+
-		"chains' present states; its error is the jackknife's over chains; ")
-	p.BetweenChains(chains)
-	return p
-}
-
-// follow adds, for each budget, a column that follows the given curve.
-func follow(p *lab.Plan, curve string, table int, definition string) {
-	for _, budget := range []struct {
-		name  string
-		spent func(lab.Sample) float64
-	}{
-		{"steps", func(s lab.Sample) float64 { return s.X }},
-		{"evaluations", func(s lab.Sample) float64 { return s.Evaluations }},
-		{"seconds", func(s lab.Sample) float64 { return s.Seconds }},
-	} {
-		p.Columns = append(p.Columns, lab.Column{Name: curve + "-at-" + budget.name, Format: "%.2f", Table: table,
-			Follows: curve, Spent: budget.spent, Timed: budget.name == "seconds",
-			Definition: definition + "at the fewest " + budget.name + " of a sampler"})
-		definition = ""
-	}
-}
 
 // compare adds a cell for each sampler on the target d, labelled with the
 // sampler and the parameters more.

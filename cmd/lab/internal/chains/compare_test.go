@@ -45,9 +45,10 @@ type compareOptions struct {
 
 // compareStudy is a comparison on a target that is made already.
 func compareStudy(d *distribution, o Options) *lab.Study {
-	s := lab.NewStudy(d.kind, "", "")
+	s := lab.NewStudy(d.kind)
 	s.Plan = func(_ context.Context, _ *lab.Inputs, seed uint64) (*lab.Plan, error) {
-		p := newComparisonPlan("Samplers on "+d.String(), o.Chains)
+		p := s.NewPlan("Samplers on " + d.String())
+		p.BetweenChains(o.Chains)
 		return p, compare(p, d, o, seed)
 	}
 	return s

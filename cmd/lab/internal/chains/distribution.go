@@ -141,7 +141,7 @@ func (d *distribution) settleSmall(ctx context.Context) error {
 
 // A kind is a kind of target, such as Ising models.
 type kind struct {
-	name, title, help string
+	name string
 	// flags defines the parameters with their defaults. It returns a maker,
 	// which reads the parameters when it runs.
 	flags func(f *pflag.FlagSet) maker
@@ -151,24 +151,8 @@ type kind struct {
 type maker func(ctx context.Context, in *lab.Inputs) (*distribution, error)
 
 func kinds() []kind {
-	return []kind{
-		{"ising", "an Ising model", "An Ising model on a torus, U = a Σ_i Σ_k s_i s_k + b Σ_i s_i with s = ±1, where " +
-			"the\ndouble sum counts every edge twice, as in the papers.", newIsing},
-		{"potts", "a Potts model",
-			"A Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.", newPotts},
-		{"rbm", "a restricted Boltzmann machine", "A restricted Boltzmann machine, trained here on bars and stripes " +
-			"by contrastive\ndivergence, or random. The chains' states are also compared with reference draws, " +
-			"by\nthe maximum mean discrepancy (MMD).", newRBM},
-		{"fhmm", "a factorial hidden Markov model", "The states of a factorial hidden Markov model given what was " +
-			"observed: y_t is a weighted\nsum of binary chains that rarely change, with noise. Exact means come from " +
-			"the forward and\nbackward recursions.", newHiddenChains},
-		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of " +
-			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
-			"conditionals belong to no joint distribution.", newTable},
-		{"text", "the fills of a text", "The fills of a text by a masked language model, exp(U) of the " +
-			"pseudo-log-likelihood\nover the likeliest tokens of each blank. Exact means come from all fills. " +
-			"Settings are those\nof infill --sampler. Rows of the model are kept, so compare evaluations.", newText},
-	}
+	return []kind{{"ising", newIsing}, {"potts", newPotts}, {"rbm", newRBM}, {"fhmm", newHiddenChains},
+		{"table", newTable}, {"text", newText}}
 }
 
 // another makes the target of repetition n, from 0: a target that is drawn at

@@ -164,7 +164,7 @@ func TestNewDistribution(t *testing.T) {
 		}
 	}
 	for _, k := range kinds() {
-		if k.title == "" || k.help == "" {
+		if s := newComparison(k); s.Short == "" || len(s.Help) != 2 {
 			t.Errorf("%s has no description", k.name)
 		}
 	}

@@ -11,9 +11,8 @@
 //	infilling   infilling.go   a run of infill eval by sentences: table 3 of the discrete Langevin paper
 //	trace       trace.go       U of chains and its autocorrelation, from a trace
 //
-// compare.go runs a comparison, and measure.go measures it. preset.go has the
-// figures of the discrete Langevin paper, by the names of --preset: its figures
-// 1, 2, 3, 4 and 7, and appendix H.
+// compare.go runs a comparison, and measure.go measures it. preset.go runs the
+// figures of presets.yaml, which --preset names.
 package chains
 
 import "infill/cmd/lab/internal/lab"

@@ -17,12 +17,7 @@ import (
 
 // newInfilling returns the study of a run of infill eval.
 func newInfilling() *lab.Study {
-	s := lab.NewStudy("infilling", "Compare the samplers of a run of infill eval, sentence by sentence",
-		`Read a finished run of infill eval, and take each number apart by sentences. A repetition is a
-sentence. It has the jackknife's pseudo-value, n times the number of all n sentences, less n-1
-times the number without this one; all are moved so that their mean is the number of the run.
-Pseudo-values of two samplers, in pairs, give the interval of the difference, which lab verdicts
-uses: table 3 of the discrete Langevin paper.`)
+	s := lab.NewStudy("infilling")
 	dir := s.Flags.String("run", "", "folder `DIR` of the run (needed)")
 	named := s.Flags.StringArray("corpus", nil, "a corpus of the run, as `NAME=FILE`; give it again for each: with "+
 		"all of them, the columns that compare with them are there too")
@@ -43,10 +38,7 @@ uses: table 3 of the discrete Langevin paper.`)
 			return nil, err
 		}
 		watched := eval.Watch(*dir)
-		p := lab.NewPlan("samplers on text, by sentences", []lab.Column{
-			{Name: "u", Format: "%.2f", Definition: "mean U of all samples of the sentence, nats"},
-			{Name: "changed", Format: "%.2f", Definition: "slots that a step changes"},
-		})
+		p := s.NewPlan("samplers on text, by sentences")
 		wanted := slices.Clone(ownScores)
 		for _, r := range references {
 			wanted = append(wanted, scoreColumn{r.Name + "-2", "unique_ngrams/" + r.Name + "/2"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+	"sigs.k8s.io/yaml"
 
 	"infill/cmd/lab/internal/lab"
 	"infill/internal/logmath"
@@ -20,182 +22,108 @@ import (
 	"infill/samplers"
 )
 
-// A figure is a preset that repeats a figure of a paper with the same settings.
+// A figure is a figure or table of the discrete Langevin paper.
 type figure struct {
-	name string
-	// title names the subject. setting says with which settings, and where
+	Name string
+	// Command repeats it, if it is no preset.
+	Command string
+	// Title names the subject. Setting says with which settings, and where
 	// these differ from the paper's.
-	title, setting string
-
-	chains, steps int // defaults of --chains and --steps
-	parts         []part
+	Title, Setting string
+	Chains, Steps  int // defaults of --chains and --steps
+	Parts          []part
 }
 
 // part is one comparison of a preset.
-type part struct{ title, target, samplers, initial string }
-
-func figures() []figure {
-	const paperIsing = "ising:coupling=0.1,field=0.2"
-	var moves []string
-	for i := 1; i <= 10; i++ {
-		moves = append(moves, fmt.Sprintf("dmala:step-size=%v", float64(i)/5))
-	}
-	for x := 1; x <= 8; x++ {
-		moves = append(moves, fmt.Sprintf("gwg-x:radius=%d", x))
-	}
-	var plain []string
-	for _, alpha := range []string{"0.0005", "0.01", "1", "500"} {
-		plain = append(plain, "dula:step-size="+alpha, "dmala:step-size="+alpha)
-	}
-	var couplings []part
-	for _, coupling := range []float64{0.1, 0.15, 0.2, 0.25} {
-		couplings = append(couplings, part{
-			fmt.Sprintf("coupling %v", coupling), fmt.Sprintf("ising:coupling=%v,field=0.2", coupling),
-			"gibbs-x:block=1,steps=LONGER,gwg,dula:step-size=0.4,steps=LONGER,dmala:step-size=0.8", "independent"})
-	}
-	random := part{"RBM", "rbm:data=none,visible=784,hidden=500,scale=0.2236," +
-		"reference=block-gibbs,reference-steps=40", "", "uniform"}
-	random.samplers = "rbm-gibbs,gibbs-x:block=1,gwg,r-mala:step-size=0.2,smoothing=0.5,r-hmc:step-size=0.2," +
-		"smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,dula:step-size=0.2,dmala:step-size=0.4"
-	tuned := random
-	tuned.samplers = grid([]string{"0.03", "0.1", "0.2", "0.3"}, "r-mala", "r-hmc") +
-		",d-svgd:step-size=0.1,smoothing=0.5,d-svgd:step-size=0.3,smoothing=0.5,d-svgd:step-size=1,smoothing=0.5"
-	lattice := part{"5 × 5 Ising model", paperIsing, "", "independent"}
-	lattice.samplers = "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4," +
-		"r-mala:step-size=0.2,smoothing=0.5,r-hmc:step-size=0.3,smoothing=0.1,d-svgd:step-size=0.5,smoothing=1," +
-		"dula:step-size=0.4,dmala:step-size=0.8"
-	tunedLattice := lattice
-	tunedLattice.samplers = grid([]string{"0.05", "0.1", "0.2", "0.3", "0.5"}, "r-mala", "r-hmc", "d-svgd")
-	return []figure{
-		{biasPreset, "the bias of DULA against the step size, and against ε",
-			"2 × 2 Ising model, coupling 0.1, field 0.2; 1-d example with a = 1, b = 0.1, and with a = b = 0. Exact " +
-				"stationary laws, and what chains visit.", 16, 20000, nil},
-		{"dlp-figure-2", "acceptance against the slots changed, and effective sample size per second",
-			"5 × 5 Ising model, coupling 0.1, field 0.2. The paper's α is for 0 and 1: twice as much here. Its " +
-				"Gibbs-1 is gibbs-x:block=1; gibbs knows the conditionals without evaluating energies.", 10, 10000,
-			[]part{
-				{"acceptance against slots changed", paperIsing, strings.Join(moves, ","), "independent"},
-				{"effective sample size per second", paperIsing, "hamming-ball:block=10,radius=1,gibbs-x:block=1," +
-					"gibbs,lb-1,gwg,gwg-x:radius=4,dmala:step-size=0.8", "independent"},
-			}},
-		{"dlp-figure-3", "log RMSE on a 5 × 5 Ising model",
-			"Coupling 0.1, field 0.2, 50,000 steps, starts by the field; 10 chains where the paper has 2, for the " +
-				"errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here. Relaxations and D-SVGD have " +
-				"the best of dlp-figure-3-grid.", 10, 50000, []part{lattice}},
-		{"dlp-figure-3-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 3",
-			"The model and the starts of dlp-figure-3.", 10, 50000, []part{tunedLattice}},
-		{"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
-			"A random machine of MNIST's size, 784 × 500, weights N(0, 0.05) as in the GWG repository; 100 chains, " +
-				"300 steps, 500 states of block Gibbs as reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 " +
-				"and 0.2 here. Relaxations and D-SVGD have the best of dlp-figure-4-grid. With MNIST's files: lab " +
-				"rbm --data train-images-idx3-ubyte.gz --hidden 500 --updates 600 --learning-rate 0.001 --chains 100 " +
-				"--steps 300 --warm-up 0 --samplers rbm-gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4. Without " +
-				"them, --data digits.", 100, 300, []part{random}},
-		{"dlp-figure-4-grid", "step sizes and smoothings of the relaxations and of D-SVGD, for figure 4",
-			"The random machine of dlp-figure-4.", 100, 300, []part{tuned}},
-		{"dlp-figure-7", "log RMSE on 5 × 5 Ising models of several couplings",
-			"Couplings 0.1, 0.15, 0.2, 0.25, field 0.2; GWG and DMALA 50,000 steps, Gibbs and DULA 125,000. The " +
-				"column of equal steps has all at 50,000.", 10, 50000, couplings},
-		{"dlp-appendix-h", "preconditioned DLP on two spins whose derivatives differ by a factor of 10^6",
-			"Couplings -0.001 and -1000 of each spin with itself, 250,000 steps. Preconditioners 1000 and 0.001 of " +
-				"α = 1 in the paper: 0.5 here. The paper's formula in appendix H has their squares; its numbers, and " +
-				"section 6, have the preconditioners themselves.", 10, 250000,
-			[]part{{"two spins", "ising:couplings=appendix-h", "dula:step-size=0.5,preconditioner=1000/0.001," +
-				"dmala:step-size=0.5,preconditioner=1000/0.001," + strings.Join(plain, ","), "uniform"}}},
-	}
+type part struct {
+	Title, Target string
+	Samplers      []string
+	Initial       string
 }
 
-// grid lists samplers with each of the step sizes and three smoothings.
-func grid(stepSizes []string, names ...string) string {
-	var list []string
-	for _, name := range names {
-		for _, stepSize := range stepSizes {
-			for _, smoothing := range []string{"0.1", "0.5", "1"} {
-				list = append(list, name+":step-size="+stepSize+",smoothing="+smoothing)
-			}
-		}
-	}
-	return strings.Join(list, ",")
-}
+//go:embed presets.yaml
+var presetsFile []byte
 
-// elsewhere maps each figure or table without a preset to the command that
-// repeats it.
-var elsewhere = map[string]string{
-	"dlp-figure-5":                                      "lab learn ising",
-	"dlp-figure-6 dlp-figure-10 dlp-table-3":            "infill eval --preset dlp",
-	"dlp-figure-8":                                      "lab rbm --data FILE -o DIR draws the samples",
-	"dlp-figure-9 dlp-table-1":                          "lab learn images -o DIR",
-	"dlp-table-2 dlp-table-4":                           "lab networks",
-	"arm-figure-5 arm-figure-6 arm-table-2 arm-table-3": "lab arm vae",
-	"arm-figure-2 arm-figure-3":                         "lab arm toy",
-	"arm-figure-4 arm-table-4":                          "lab arm vae --structures halves --updates 5000",
+// figures reads the figures, of which those with a command are no presets.
+func figures() (list []figure) {
+	err := yaml.UnmarshalStrict(presetsFile, &list)
+	if err != nil {
+		panic(err) // the program's own file is wrong
+	}
+	return list
 }
 
 // NewPreset returns the study that repeats the figure given by --preset. The
 // figure fixes samplers, warm-up and starts.
 func NewPreset() *lab.Study {
+	s := lab.NewStudy("preset")
 	var names []string
-	var text strings.Builder
+	known := map[string]figure{}
 	for _, f := range figures() {
-		names = append(names, f.name)
-		fmt.Fprintf(&text, "\n\n  %s: %s\n      %s", f.name, f.title, f.setting)
+		known[f.Name] = f
+		if f.Command == "" {
+			names = append(names, f.Name)
+			s.Help = append(s.Help, fmt.Sprintf("  %s: %s\n      %s", f.Name, f.Title, f.Setting))
+		}
 	}
-	s := lab.NewStudy("preset", "Compare samplers on distributions that are known exactly",
-		strings.TrimSpace(comparisonHelp)+"\n\nWith --preset instead of a target the settings of a figure are "+
-			"repeated; --chains\nand --steps make it shorter or longer. Presets:"+text.String())
 	name := s.Flags.String("preset", "", "repeat the settings of the figure `NAME`")
 	chains := lab.WholeFlag(s.Flags, "chains", 0, 0, lab.MaxChains, "chains of each sampler; 0 is the preset's own")
 	steps := lab.WholeFlag(s.Flags, "steps", 0, 0, lab.MaxSteps, "steps of each chain; 0 is the preset's own")
 	s.Plan = func(ctx context.Context, in *lab.Inputs, seed uint64) (*lab.Plan, error) {
-		i := slices.Index(names, *name)
-		if i < 0 {
-			for of, command := range elsewhere {
-				if slices.Contains(strings.Fields(of), *name) {
-					return nil, lab.Refuse("preset", "%s has a command of its own: %s", *name, command)
-				}
-			}
+		f, found := known[*name]
+		if !found {
 			return nil, lab.Refuse("preset", "%q is not one of %s", *name, strings.Join(names, ", "))
 		}
-		f := figures()[i]
-		return f.plan(ctx, in, cmp.Or(*chains, f.chains), cmp.Or(*steps, f.steps), seed)
+		if f.Command != "" {
+			return nil, lab.Refuse("preset", "%s has a command of its own: %s", *name, f.Command)
+		}
+		return f.plan(ctx, in, s, cmp.Or(*chains, f.Chains), cmp.Or(*steps, f.Steps), seed)
 	}
 	return s
 }
 
 // caption returns the title of the figure's pictures.
 func (f figure) caption() string {
-	part := strings.ReplaceAll(strings.TrimPrefix(f.name, "dlp-"), "-", " ")
-	return lab.DiscreteLangevin + ", " + part + ":\n" + f.title
+	part := strings.ReplaceAll(strings.TrimPrefix(f.Name, "dlp-"), "-", " ")
+	return "Discrete Langevin paper, " + part + ":\n" + f.Title
 }
 
 // sum returns the SHA-256 of what the figure runs.
 func (f figure) sum() string {
-	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, f.chains, f.steps, f.parts)))
+	type settings struct{ title, target, samplers, initial string }
+	var parts []settings
+	for _, p := range f.Parts {
+		parts = append(parts, settings{p.Title, p.Target, strings.Join(p.Samplers, ","), p.Initial})
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, f.Chains, f.Steps, parts)))
 }
 
-func (f figure) plan(ctx context.Context, in *lab.Inputs, chains, steps int, seed uint64) (*lab.Plan, error) {
-	title := f.name + ": " + f.title
+func (f figure) plan(ctx context.Context, in *lab.Inputs, s *lab.Study, chains, steps int, seed uint64) (*lab.Plan,
+	error) {
+	title := f.Name + ": " + f.Title
 	// What a preset stands for may change between commits of one version.
-	in.Add("preset", f.name, f.sum())
-	if f.name == biasPreset {
+	in.Add("preset", f.Name, f.sum())
+	if f.Name == biasPreset {
 		return biasPlan(ctx, title, f.caption(), chains, steps)
 	}
-	p := newComparisonPlan(title, chains)
+	p := s.NewPlan(title)
+	p.BetweenChains(chains)
 	p.Caption = f.caption()
-	for _, part := range f.parts {
-		d, err := NewDistribution(ctx, in, part.target, 0)
+	for _, part := range f.Parts {
+		d, err := NewDistribution(ctx, in, part.Target, 0)
 		if err != nil {
 			return nil, err
 		}
-		list, err := lab.ParseSpecs(strings.ReplaceAll(part.samplers, "LONGER", strconv.Itoa(steps*5/2)))
+		list, err := lab.ParseSpecs(strings.ReplaceAll(strings.Join(part.Samplers, ","), "LONGER",
+			strconv.Itoa(steps*5/2)))
 		if err != nil {
 			return nil, err
 		}
 		var of []lab.Label
-		if len(f.parts) > 1 {
-			of = []lab.Label{{Name: "part", Value: part.title}}
+		if len(f.Parts) > 1 {
+			of = []lab.Label{{Name: "part", Value: part.Title}}
 		}
-		if err := compare(p, d, Options{list, chains, steps, 0, part.initial, false, lab.Clock}, seed,
+		if err := compare(p, d, Options{list, chains, steps, 0, part.Initial, false, lab.Clock}, seed,
 			of...); err != nil {
 			return nil, err
 		}
@@ -315,17 +243,7 @@ const biasOfIsing = "2 × 2 Ising model by α"
 // matters little, but its chains, which the quadratic term holds back, mix only
 // at a large α.
 func biasPlan(ctx context.Context, title, caption string, chains, steps int) (*lab.Plan, error) {
-	p := lab.NewPlan(title, []lab.Column{
-		{Name: "exact", Format: "%.3g", Definition: "‖π_α - π‖₁ of the exact stationary law", Against: "at"},
-		{Name: "observed", Format: "%.3g", Definition: "the same of the states that chains visited", Against: "at"},
-		{Name: "noise", Format: "%.3g",
-			Definition: "sum over states of the standard errors between chains: a distance below is not seen"},
-		{Name: "bound", Format: "%.3g", Definition: "of theorem 5.1, for the numbers 0 and 1"},
-		{Name: "rate", Format: "%.3g", Definition: "multiple of exp(-1/(2α))"},
-		{Name: "stochastic", Format: "%.3g", Table: 1, Definition: "largest ‖E[q̂_i] - q_i‖₁ by the gradient of one " +
-			"of the model's terms, over all states and slots"},
-		{Name: "bound-6.1", Format: "%.3g", Table: 1, Definition: "of theorem 6.1"},
-	})
+	p := lab.NewStudy("bias").NewPlan(title)
 	p.Caption = caption
 	p.BetweenChains(chains)
 	p.Notes = []string{"the Ising model has coupling 0.1 and field 0.2, and α is for 0 and 1; the example is " +

@@ -26,11 +26,7 @@ type traced struct {
 
 // newTrace returns the study that draws a trace.
 func newTrace() *lab.Study {
-	s := lab.NewStudy("trace", "Draw U of chains and its autocorrelation",
-		`Read the states of chains, as infill --trace FILE or the laboratory's --trace writes them, and
-say how well the chains mix: U of each chain, its effective sample size by Geyer's initial
-positive sequence, and split R-hat. With -o, pictures show U at each step and the
-autocorrelation of U. The numbers leave out the warm-up.`)
+	s := lab.NewStudy("trace")
 	file := s.Flags.String("file", "", "trace to read, a CSV `FILE` (needed)")
 	lags := lab.WholeFlag(s.Flags, "lags", 50, 1, lab.MaxSteps, "largest distance of two states, in steps")
 	drawn := lab.WholeFlag(s.Flags, "drawn", 4, 1, 100, "chains that pictures show, from the first on")
@@ -46,14 +42,7 @@ autocorrelation of U. The numbers leave out the warm-up.`)
 		if err != nil {
 			return nil, lab.Refuse("file", "%s: %w", *file, err)
 		}
-		p := lab.NewPlan("U of the chains of a trace", []lab.Column{
-			{Name: "u", Format: "%.2f", Definition: "mean of U, nats"},
-			{Name: "deviation", Format: "%.2f", Definition: "standard deviation of U"},
-			{Name: "states", Format: "%.0f", Definition: "states that count"},
-			{Name: "ess", Format: "%.1f", Definition: "effective sample size of U"},
-			{Name: "r-hat", Format: "%.3f", Definition: "split R-hat of U, near 1 where chains agree"},
-		}, lab.Curve{Name: "u", X: "step", Y: "U, nats"},
-			lab.Curve{Name: "autocorrelation", X: "lag, steps", Y: "autocorrelation of U"})
+		p := s.NewPlan("U of the chains of a trace")
 		p.BetweenChains(len(t.u))
 		for i := range t.u {
 			p.Cells = append(p.Cells, lab.Cell{Labels: lab.Labels{{Name: "chain", Value: strconv.Itoa(i + 1)}},

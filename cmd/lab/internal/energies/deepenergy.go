@@ -56,33 +56,9 @@ func (o *deepOptions) annealing() chains.Annealing {
 	return chains.Annealing{Sampler: (*o.annealer)[0], Steps: *o.temperatures, Chains: *o.chains}
 }
 
-// deepColumns are the numbers of a training on examples, such as images, with
-// slots such as pixels.
-func deepColumns(examples, slots string, own ...lab.Column) []lab.Column {
-	return slices.Concat([]lab.Column{
-		{Name: "test-ll", Format: "%.2f", Definition: "mean log-likelihood of the test " + examples + ", nats, with " +
-			"log Z by annealed importance sampling, which is on the low side: the likelihood is on the high side"},
-		{Name: "low", Format: "%.2f", Definition: "its 95 % interval by the weights of the chains"},
-		{Name: "high", Format: "%.2f"},
-		{Name: "effective", Format: "%.2f", Definition: "effective fraction of the chains of annealed importance " +
-			"sampling; small where the interval is too short"},
-		{Name: "exact-ll", Format: "%.2f", Definition: "the same by listing all " + examples},
-	}, own, []lab.Column{
-		{Name: "independent", Format: "%.2f",
-			Definition: "log-likelihood of independent " + slots + ", for comparison"},
-		lab.AcceptanceColumn(), lab.SecondsColumn("of training and evaluation"),
-	})
-}
-
 // maxListedStates is the largest number of states that are listed for the exact
 // likelihood.
 const maxListedStates = 1 << 16
-
-const differenceCurve = "difference"
-
-func newDifferenceCurve() lab.Curve {
-	return lab.Curve{Name: differenceCurve, X: "update", Y: "mean U of data less that of chains"}
-}
 
 // subject is what a cell learns a deep energy from.
 type subject struct {
@@ -254,7 +230,7 @@ func (o *deepOptions) train(ctx context.Context, b *lab.Bench, spec lab.Spec, s 
 			return err
 		}
 		ofChains, err := chains.MeanEnergy(ctx, model, p.Buffer[:min(len(p.Buffer), len(batch))])
-		b.Point(differenceCurve, float64(p.Update), ofData-ofChains)
+		b.Point("difference", float64(p.Update), ofData-ofChains)
 		return err
 	})
 	if err != nil {

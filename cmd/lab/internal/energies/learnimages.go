@@ -23,15 +23,7 @@ type learnImages struct {
 }
 
 func newLearnImages() *lab.Study {
-	s := lab.NewStudy("learn images", "Train deep energies of images",
-		`Train a residual network as the energy of images, by persistent contrastive divergence
-with a replay buffer, and estimate its test log-likelihood by annealed importance sampling: table 1
-of the discrete Langevin paper. --levels 17 has all greys of the digits, as Gibbs with Gradients
-has 256. --data is digits (8 x 8), bars-and-stripes, or an IDX file as
-MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is
---validation FILE --validation-ais-steps 10000 --steps 40 --updates 50000 --batch 100 --buffer 10000
---learning-rate 0.0001 --warm-up 10000 --average 0.999 --features 64 --blocks 8 --ais-steps 300000
---ais-chains 500.`)
+	s := lab.NewStudy("learn images")
 	f := s.Flags
 	images := lab.Validated(f, lab.ImageFlags(f))
 	o := &learnImages{
@@ -61,11 +53,7 @@ MNIST's, or .amat as static MNIST's; --test is a file of test images, else a fif
 		if err != nil {
 			return nil, err
 		}
-		p := lab.NewPlan(fmt.Sprintf("deep energies of images, %d × %d pixels", set.Rows, set.Columns),
-			deepColumns("images", "pixels",
-				lab.Column{Name: "best-update", Format: "%.0f", Definition: "that the validation images choose"}),
-			newDifferenceCurve())
-		p.Repeats(lab.DiscreteLangevin, "table 1")
+		p := s.NewPlan(fmt.Sprintf("deep energies of images, %d × %d pixels", set.Rows, set.Columns))
 		for _, spec := range *o.samplers {
 			p.Add(*o.repeats, func(ctx context.Context, b *lab.Bench) error { return o.learn(ctx, b, spec, set) },
 				lab.Label{Name: "sampler", Value: spec.Label})

@@ -21,12 +21,7 @@ import (
 // the discrete Langevin paper, appendix I.4. The paper's code takes Adam at
 // 0.001, 256 chains, batches of 256 of 2,000 states, and an ℓ1 penalty of 0.01.
 func newLearnIsing() *lab.Study {
-	s := lab.NewStudy("learn ising", "Learn the couplings of an Ising model",
-		`Learn the couplings W of an Ising model on a torus, or on a random graph, from its states,
-by persistent contrastive divergence, with several samplers and numbers of sampling steps an
-update: figure 5 of the discrete Langevin paper. The paper's size is 25x25, with 10,000 updates
-and 1, 5, 25, 50 and 100 steps, in batches of 256 and with as many chains. Its text has α = 0.15
-for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
+	s := lab.NewStudy("learn ising")
 	size := lab.SizeFlag(s.Flags, lab.Size{Rows: 6, Columns: 6}, "rows and columns of the lattice")
 	graph := lab.ChoiceFlag(s.Flags, "graph", []string{"lattice", "random"},
 		"which sites are coupled; random is a graph of Erdős and Rényi with 4 neighbours on average")
@@ -45,10 +40,9 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 		if err != nil {
 			return nil, err
 		}
-		title := fmt.Sprintf("learning an Ising model of %d × %d sites, %s", size.Rows, size.Columns, *graph)
-		p := lab.NewPlan(title, isingColumns(*level), lab.Curve{Name: "log-rmse", X: "update",
-			Y: "log RMSE of W (natural)"})
-		p.Repeats(lab.DiscreteLangevin, "figure 5")
+		p := s.NewPlan(fmt.Sprintf("learning an Ising model of %d × %d sites, %s", size.Rows, size.Columns, *graph),
+			"{level}", lab.Decimal(*level))
+		p.Level = *level
 		zero := func(n int) float64 { return math.Log(floats.Norm(learnt[n].couplings, 2) / float64(sites)) }
 		p.Notes = []string{fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f in the first repetition",
 			zero(0))}
@@ -79,26 +73,6 @@ for DMALA; α here is that of its code, 0.2, which is 0.4 for one-hot slots.`)
 		})
 	}
 	return s
-}
-
-// isingColumns are the numbers of a training. level is that of
-// seconds-to-level.
-func isingColumns(level float64) []lab.Column {
-	seconds := func(s lab.Sample) float64 { return s.Seconds }
-	return []lab.Column{
-		{Name: "log-rmse", Format: "%.3f", Against: "steps",
-			Definition: "½ ln of the mean square over all entries of the learnt W less the true one, after the " +
-				"last update"},
-		{Name: "log-rmse-at-seconds", Format: "%.3f", Timed: true, Follows: "log-rmse", Spent: seconds,
-			Definition: "the same at the fewest seconds of a training"},
-		{Name: "updates-at-seconds", Format: "%.0f", Timed: true, Follows: "log-rmse", Progress: true,
-			Spent: seconds, Definition: "updates that are made by then"},
-		{Name: "seconds-to-level", Format: "%.2f", Timed: true, Reaches: "log-rmse", Level: level,
-			Definition: fmt.Sprintf("%s until log-rmse is %v or less; none if it never is", lab.SecondsAre, level)},
-		{Name: "above-zero", Format: "%.3f",
-			Definition: "log-rmse less that of couplings that are all 0: above 0, a training has run away"},
-		lab.AcceptanceColumn(), lab.SecondsColumn("of a training"),
-	}
 }
 
 // An isingModel is what a repetition learns.

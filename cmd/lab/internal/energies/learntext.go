@@ -127,13 +127,7 @@ func (m *bigrams) log(x []int) float64 {
 // newLearnText trains deep energies of sentences, as the slides of Gibbs with
 // Gradients do over 20 words of 10,000.
 func newLearnText() *lab.Study {
-	s := lab.NewStudy("learn text", "Train deep energies of sentences",
-		`Train a network as the energy of sentences, by persistent contrastive divergence with a replay
-buffer, and estimate its test log-likelihood by annealed importance sampling, as Gibbs with
-Gradients does for text. --data is sentences, of this program's own documentation, or a FILE
-with a sentence on each line and spaces between words. A network sees a window of words about
-each slot, by embeddings that are learned. Two rows need no sampler: independent slots, and
-each word given the one before it. The slides have --words 20 --vocabulary 10000.`)
+	s := lab.NewStudy("learn text")
 	f := s.Flags
 	o := deepFlags(f, pcdFlags(f, 500, 50, 500, 0.003, 0), "gibbs,gwg", "gwg")
 	data := f.String("data", "sentences", "sentences, or a `FILE` with one on each line")
@@ -151,9 +145,7 @@ each word given the one before it. The slides have --words 20 --vocabulary 10000
 		if err != nil {
 			return nil, err
 		}
-		p := lab.NewPlan(fmt.Sprintf("deep energies of sentences, %d words of %d", *words, len(set.vocabulary)),
-			deepColumns("sentences", "slots"), newDifferenceCurve())
-		p.Repeats(lab.GibbsGradients, "text")
+		p := s.NewPlan(fmt.Sprintf("deep energies of sentences, %d words of %d", *words, len(set.vocabulary)))
 		p.Notes = []string{set.note}
 		for _, spec := range *o.samplers {
 			p.Add(*o.repeats, func(ctx context.Context, b *lab.Bench) error {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -19,13 +18,7 @@ import (
 // newNetworks repeats tables 2 and 4 of the discrete Langevin paper (section
 // 7.4, appendix I.5) with its code's energy.
 func newNetworks() *lab.Study {
-	s := lab.NewStudy("networks", "Sample binary Bayesian neural networks",
-		`Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
-2 and 4 of the discrete Langevin paper. A sampler's setting terms is the batch of its gradient,
-as in dula:step-size=0.2,terms=100. --data takes the names of tables that the laboratory carries
-(`+strings.Join(lab.Regressions(), ", ")+`), and CSV files with a header, numbers, and what
-is to be predicted in the last column. The paper's setting is --hidden 500 --chains 50
---steps 1000.`)
+	s := lab.NewStudy("networks")
 	f := s.Flags
 	data := f.StringSlice("data", lab.Regressions(), "tables, by name or CSV files, with commas between them")
 	specs := lab.SamplersFlag(f, "samplers", "gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,"+
@@ -39,16 +32,7 @@ is to be predicted in the last column. The paper's setting is --hidden 500 --cha
 		"scale of the inputs: mean 0 and standard deviation 1, or from 0 to 1 as in the paper")
 	repeats := lab.RepeatsFlag(f, 2)
 	s.Plan = func(_ context.Context, in *lab.Inputs, _ uint64) (*lab.Plan, error) {
-		p := lab.NewPlan("binary Bayesian neural networks", []lab.Column{
-			{Name: "train-ll", Format: "%.4f", Definition: "minus the mean squared error of single chains on the " +
-				"training part, which the paper calls log-likelihood"},
-			{Name: "test-ll", Format: "%.4f", Definition: "the same on the test part"},
-			{Name: "test-rmse", Format: "%.4f",
-				Definition: "root mean squared error of the chains' mean prediction on the test part"},
-			lab.AcceptanceColumn(), lab.SecondsColumn("of all chains"),
-		}, lab.Curve{Name: "train-ll", X: "step", Y: "training log-likelihood"},
-			lab.Curve{Name: "test-rmse", X: "step", Y: "test RMSE"})
-		p.Repeats(lab.DiscreteLangevin, "table 2")
+		p := s.NewPlan("binary Bayesian neural networks")
 		p.Notes = []string{"every repetition has another fifth of the examples to test with"}
 		for _, name := range *data {
 			table, err := lab.ReadRegression(in, name)

@@ -142,11 +142,7 @@ func proteinFlags(f *pflag.FlagSet) func(n int) (*chains.Protein, error) {
 // newLearnContacts repeats an experiment of Gibbs with Gradients (section 6 of
 // its appendix; its code pcd_potts.py).
 func newLearnContacts() *lab.Study {
-	s := lab.NewStudy("learn contacts", "Learn a protein's Potts model, and its contacts",
-		`Learn the Potts model of a protein family from an alignment, by persistent contrastive
-divergence, and predict which sites touch: those with the strongest couplings. Without files a
-made-up protein is learnt from sequences that are drawn from its own model. With --alignment, a
-FASTA file of aligned sequences, --contacts names a file of the true pairs, "SITE SITE" a line.`)
+	s := lab.NewStudy("learn contacts")
 	makeUp := proteinFlags(s.Flags)
 	alignment := s.Flags.String("alignment", "", "learn from the sequences of `FILE`, in FASTA")
 	contacts := s.Flags.String("contacts", "", "`FILE` of the sites that touch")
@@ -178,14 +174,7 @@ FASTA file of aligned sequences, --contacts names a file of the true pairs, "SIT
 		for _, touch := range truth.Contacts {
 			n += lab.Bit(touch)
 		}
-		p := lab.NewPlan(fmt.Sprintf("learning the contacts of %d sites", truth.Sites), []lab.Column{
-			{Name: "recall", Format: "%.3f", Definition: fmt.Sprintf("fraction of the %d contacts among as many of "+
-				"the strongest pairs, by the norm of J_ij, after the last update", n/2), Against: "steps"},
-			{Name: "log-rmse", Format: "%.3f",
-				Definition: "½ ln of the mean square of the learnt norms less the true ones", Against: "steps"},
-			lab.AcceptanceColumn(), lab.SecondsColumn("of a training"),
-		}, lab.Curve{Name: "recall", X: "update", Y: "recall of contacts"})
-		p.Repeats(lab.GibbsGradients, "contacts")
+		p := s.NewPlan(fmt.Sprintf("learning the contacts of %d sites", truth.Sites), "{contacts}", strconv.Itoa(n/2))
 		p.Notes = []string{fmt.Sprintf("recall of pairs in any order: %.3f",
 			float64(n)/float64(truth.Sites*(truth.Sites-1)))}
 		if sequences != nil {

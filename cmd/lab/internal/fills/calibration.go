@@ -38,14 +38,7 @@ type calibration struct {
 }
 
 func newCalibration() *lab.Study {
-	s := lab.NewStudy("calibration", "Compare probabilities of fills with how often they are right",
-		`Mask words of sentences, chosen by the seed, and fill them by the chain rule from left to
-right. The masked words are one token of the model each. A fill is right if it has the words of
-the sentence in all blanks. The first table compares the probability of the fills that have at
-least --least with the share of right ones. The second has log P of the true words and, for
-several blanks, how far the two orders disagree about them: a masked model's conditionals do not
-fit together. Take texts that the model was not trained on. Of several files, each stands alone
-and all together. With -o, a picture shows the shares by tenths.`)
+	s := lab.NewStudy("calibration")
 	f := s.Flags
 	c := &calibration{}
 	c.texts = textsFlag(f)
@@ -146,9 +139,8 @@ func (c *calibration) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*l
 	}
 	defer filler.Close()
 	model := filler.Model()
-	p := lab.NewPlan(fmt.Sprintf("calibration of %s: fills of %s", model.Name, strings.Join(names, " and ")),
-		calibrationColumns(), lab.Curve{Name: "calibration", X: "mean probability of the fills, %",
-			Y: "right ones among them, %", Interval: "95 % interval", Shares: true})
+	p := lab.NewStudy("calibration").NewPlan(fmt.Sprintf("calibration of %s: fills of %s", model.Name,
+		strings.Join(names, " and ")))
 	p.Caption = "Probabilities of fills by tenths"
 	p.Between = "sentences"
 	in.Add("model", model.Name, model.SHA256)
@@ -184,27 +176,6 @@ func (r *calibrationRun) add(p *lab.Plan, text string) {
 		cell(part.String(), func(ctx context.Context, b *lab.Bench) error { return r.compare(ctx, b, part) })
 	}
 	cell("all", r.whole)
-}
-
-func calibrationColumns() []lab.Column {
-	return []lab.Column{
-		{Name: "fills", Format: "%.0f", Definition: "fills with such a probability, of all sentences together"},
-		{Name: "said", Format: "%.2f", Definition: "mean probability of these fills, in percent"},
-		{Name: "right", Format: "%.2f", Definition: "those among them that are right, in percent"},
-		{Name: "low", Format: "%.1f", Definition: "95 % interval of right (Wilson, over the number of independent " +
-			"fills that have its error)"},
-		{Name: "high", Format: "%.1f"},
-		{Name: "sentences", Format: "%.0f", Table: 1},
-		{Name: "unproven", Format: "%.0f", Table: 1, Definition: "sentences whose search ended before it had found " +
-			"every fill that is compared"},
-		{Name: "log-p", Format: "%.3f", Table: 1, Definition: "log P of the true words, left to right, in nats"},
-		{Name: "log-p-r2l", Format: "%.3f", Table: 1, Definition: "the same, right to left"},
-		{Name: "log-p-mean", Format: "%.3f", Table: 1, Definition: "log of the mean of P in the two orders"},
-		{Name: "gain", Format: "%.3f", Table: 1, Definition: "log-p-mean less log-p"},
-		{Name: "apart-50", Format: "%.2f", Table: 1, Definition: "|log-p less log-p-r2l| is less in 50 % of sentences"},
-		{Name: "apart-90", Format: "%.2f", Table: 1, Definition: "in 90 %"},
-		{Name: "apart-99", Format: "%.2f", Table: 1, Definition: "in 99 %"},
-	}
 }
 
 // oneToken reports whether a word is one token of the model, and no piece.

@@ -39,16 +39,7 @@ type knowledge struct {
 }
 
 func newModelStudy() *lab.Study {
-	s := lab.NewStudy("model", "Compare what language models know",
-		`Of words that are one token in all models, masked one at a time in sentences of --texts: nats,
-and how often the word is the first choice. Of two and three masked words: the nats of the true
-ones by the chain rule from left to right. Of minimal pairs: how often the right sentence has
-the higher pseudo-log-likelihood. Of clozes: how often a right answer is the first choice, or
-among five. Probes of bias are the log-ratio of the probabilities of two sets of words.
-
-Words of one sentence, and pairs of one template, depend on each other: a standard error is
-between sentences, templates or clozes. Of two models, the difference is taken item by item.
-Take texts that the models were not trained on.`)
+	s := lab.NewStudy("model")
 	k := &knowledge{}
 	k.texts = textsFlag(s.Flags)
 	k.models = lab.DefineFlag(s.Flags, "models", []string{""},
@@ -168,13 +159,7 @@ func (k *knowledge) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*lab
 	if len(run.names) == 2 && run.names[0] == run.names[1] {
 		run.names[1] += ", second"
 	}
-	p := lab.NewPlan("what "+strings.Join(run.names, " and ")+" know", []lab.Column{
-		{Name: "nats", Format: "%.3f", Definition: "of the true words, log P with the sign turned"},
-		{Name: "percent", Format: "%.1f", Definition: "right"},
-		{Name: "log-ratio", Format: "%+.2f", Definition: "ln p(first words) / p(second words), nats"},
-		{Name: "items", Format: "%.0f", Definition: "words, sentences, pairs or clozes"},
-		{Name: "clusters", Format: "%.0f", Definition: "sentences, templates or clozes, between which the error is"},
-	})
+	p := lab.NewStudy("model").NewPlan("what " + strings.Join(run.names, " and ") + " know")
 	p.Between = "sentences, templates or clozes"
 	columns := slices.Clone(run.names)
 	if len(columns) == 2 {

@@ -18,11 +18,7 @@ import (
 
 // newProofs returns the study of what proofs cost.
 func newProofs() *lab.Study {
-	s := lab.NewStudy("proofs", "Compare the model rows of a proof with the least that any proof needs",
-		`Mask words of sentences, chosen by the seed, and prove the likeliest fills from left to right.
-The masked words are one token of the model each. Somebody who knows all probabilities, and has
-to convince others, must show the conditional of each beginning that is likelier than the last
-of the fills: the least are these rows. The search does not know them beforehand.`)
+	s := lab.NewStudy("proofs")
 	f := s.Flags
 	paths := textsFlag(f)
 	sentences := lab.WholeFlag(f, "sentences", 100, 2, 1<<30, "sentences of each file, for each number of blanks")
@@ -41,7 +37,7 @@ of the fills: the least are these rows. The search does not know them beforehand
 			return nil, lab.Refuse("model", "%w", err)
 		}
 		defer opened.Close()
-		p := lab.NewPlan("what a proof of "+opened.name+" costs", proofColumns())
+		p := s.NewPlan("what a proof of " + opened.name + " costs")
 		p.Between = "sentences"
 		for _, text := range texts {
 			for _, n := range *blanks {
@@ -59,23 +55,6 @@ of the fills: the least are these rows. The search does not know them beforehand
 		return p, nil
 	}
 	return s
-}
-
-func proofColumns() []lab.Column {
-	return []lab.Column{
-		{Name: "sentences", Format: "%.0f"},
-		{Name: "proven", Format: "%.0f", Definition: "sentences whose likeliest fills were proven; the rest of the " +
-			"row is about these"},
-		{Name: "rows", Format: "%.1f", Definition: "model rows, mean"},
-		{Name: "least", Format: "%.1f", Definition: "the least that any proof needs, mean"},
-		{Name: "more", Format: "%.0f", Definition: "rows beyond the least, in percent of it, of all sentences"},
-		{Name: "rows-25", Format: "%.0f", Table: 1, Definition: "quartile of rows"},
-		{Name: "rows-50", Format: "%.0f", Table: 1, Definition: "median"},
-		{Name: "rows-75", Format: "%.0f", Table: 1, Definition: "upper quartile"},
-		{Name: "least-25", Format: "%.0f", Table: 1, Definition: "the same of the least"},
-		{Name: "least-50", Format: "%.0f", Table: 1},
-		{Name: "least-75", Format: "%.0f", Table: 1},
-	}
 }
 
 // proofs are the proofs of sentences.

@@ -13,8 +13,9 @@ import (
 // TestDrawIntervals: many points have a band from one standard error below to
 // one above, few have bars, and seven lines differ without their colours.
 func TestDrawIntervals(t *testing.T) {
-	r := &StudyReport{Plan: NewPlan("learning: x", nil, Curve{Name: "u", X: "step", Y: "U"})}
-	r.Plan.Repeats(DiscreteLangevin, "figure 5")
+	s := &Study{description: description{Repeats: "Discrete Langevin paper, figure 5",
+		Curves: []Curve{{Name: "u", X: "step", Y: "U"}}}}
+	r := &StudyReport{Plan: s.NewPlan("learning: x")}
 	for sampler := range 7 {
 		for repeat := range 2 {
 			c := &CellResult{Labels: Labels{{"sampler", fmt.Sprint("s", sampler)}, {"steps", "5"},
@@ -61,8 +62,8 @@ func TestDrawIntervals(t *testing.T) {
 // TestBudgetsOfRepetitions: every repetition stands at the smallest budget of
 // all of them.
 func TestBudgetsOfRepetitions(t *testing.T) {
-	r := &StudyReport{Plan: NewPlan("", []Column{{Name: "y-at-seconds", Follows: "y",
-		Spent: func(s Sample) float64 { return s.Seconds }}})}
+	s := &Study{description: description{Columns: []Column{{Name: "y-at-seconds", Follows: "y", Budget: "seconds"}}}}
+	r := &StudyReport{Plan: s.NewPlan("")}
 	for i, sampler := range []string{"a", "a", "b", "b"} {
 		c := &CellResult{Labels: Labels{{"sampler", sampler}, {RepeatLabel, strconv.Itoa(i % 2)}}}
 		for second := range 4 + i {

@@ -126,10 +126,10 @@ func (r *StudyReport) atEqualBudgets() {
 		for i, c := range r.Plan.Columns {
 			budget := math.Inf(1)
 			for _, cell := range cells {
-				cell.reach(c)
+				cell.reach(c, r.Plan.Level)
 				points := cell.Curves[c.Follows]
 				if len(points) > 0 {
-					budget = min(budget, c.Spent(points[len(points)-1]))
+					budget = min(budget, points[len(points)-1].spent(c.Budget))
 				}
 			}
 			for _, cell := range cells {
@@ -143,10 +143,10 @@ func (r *StudyReport) atEqualBudgets() {
 	}
 }
 
-// reach puts down the seconds at which the curve that c reaches is at its level.
-func (cell *CellResult) reach(c Column) {
+// reach puts down the seconds at which the curve that c reaches is at a level.
+func (cell *CellResult) reach(c Column, level float64) {
 	list := cell.Curves[c.Reaches]
-	at := slices.IndexFunc(list, func(s Sample) bool { return s.Y <= c.Level })
+	at := slices.IndexFunc(list, func(s Sample) bool { return s.Y <= level })
 	if at >= 0 {
 		Put(&cell.Numbers, c.Name, list[at].Seconds)
 	}
@@ -160,7 +160,7 @@ func (cell *CellResult) follow(c Column, budget float64, chains bool) {
 		Put(&cell.Numbers, c.Name, 0)
 	}
 	for _, s := range slices.Backward(points) {
-		if c.Spent(s) > budget {
+		if s.spent(c.Budget) > budget {
 			continue
 		}
 		number := s.Y

@@ -12,6 +12,7 @@ package lab
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,10 +26,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
 
 	"infill/internal/logmath"
 	"infill/internal/phrase"
@@ -40,18 +43,38 @@ import (
 // A cell has labels, such as its sampler, and repetitions with other random
 // numbers. The flags are the settings: set them before [Study.Run].
 type Study struct {
-	Name        string // words of the command, as "learn ising"
-	Short, Help string
-	Flags       *pflag.FlagSet
+	Name  string // words of the command, as "learn ising"
+	Flags *pflag.FlagSet
+	description
 
 	// Plan checks the settings and returns the cells.
 	// What it reads, it reads by in.
 	Plan func(ctx context.Context, in *Inputs, seed uint64) (*Plan, error)
 }
 
-// NewStudy makes a study without flags and plan.
-func NewStudy(name, short, help string) *Study {
-	return &Study{Name: name, Short: short, Help: help, Flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+// description is what studies.yaml has of a study; its head says what is what.
+type description struct {
+	Short   string
+	Help    []string // paragraphs
+	Repeats string
+	Columns []Column
+	Curves  []Curve
+}
+
+//go:embed studies.yaml
+var studiesFile []byte
+
+var descriptions = sync.OnceValue(func() (all map[string]description) {
+	err := yaml.UnmarshalStrict(studiesFile, &all)
+	if err != nil {
+		panic(err) // the program's own file is wrong
+	}
+	return all
+})
+
+// NewStudy makes the study of that name, without flags and plan.
+func NewStudy(name string) *Study {
+	return &Study{Name: name, Flags: pflag.NewFlagSet(name, pflag.ContinueOnError), description: descriptions()[name]}
 }
 
 // instead is the annotation of flags whose place an option takes.
@@ -94,6 +117,7 @@ type Plan struct {
 	Curves  []Curve
 	Cells   []Cell
 	Notes   []string // printed below the table
+	Level   float64  // of the columns that reach it
 	// Between says between what the standard errors of single cells are, such
 	// as "4 chains"; if "", repetitions.
 	Between string
@@ -103,58 +127,41 @@ type Plan struct {
 }
 
 // NewPlan makes a plan without cells. The pictures have the title up to its
-// first comma or colon.
-func NewPlan(title string, columns []Column, curves ...Curve) *Plan {
-	return &Plan{title: title, Caption: title[:strings.IndexAny(title+",", ":,")], Columns: columns, Curves: curves}
+// first comma or colon. Definitions of columns have the words in place of those
+// in braces, as "{level}", "-2.8".
+func (s *Study) NewPlan(title string, words ...string) *Plan {
+	p := &Plan{title: title, Caption: title[:strings.IndexAny(title+",", ":,")], Columns: slices.Clone(s.Columns),
+		Curves: s.Curves}
+	if s.Repeats != "" {
+		p.Caption = s.Repeats + ":\n" + p.Caption
+	}
+	put := strings.NewReplacer(append(words, "{clock}", SecondsAre)...)
+	for i := range p.Columns {
+		p.Columns[i].Definition = put.Replace(p.Columns[i].Definition)
+	}
+	return p
 }
 
-// Repeats makes the pictures name the part of a paper that the study repeats.
-func (p *Plan) Repeats(paper, part string) { p.Caption = paper + ", " + part + ":\n" + p.Caption }
-
-// Papers, as pictures name them.
-const (
-	DiscreteLangevin = "Discrete Langevin paper"
-	GibbsGradients   = "Gibbs with Gradients"
-	SlidesARM        = "ARM slides"
-)
-
-// Column describes a number that each cell computes.
+// Column describes a number that each cell computes, as the head of
+// studies.yaml says.
 type Column struct {
 	Name, Format, Definition string
-	Timed                    bool // whether it depends on time measurements
-	// Against names the numeric label, or the other column, against which the
-	// column is plotted.
-	Against string
-	Table   int      // index of the table that shows the column
-	Words   []string // words shown in place of the numbers 0, 1, ...
-	// Follows names a curve. The column is the curve's last point within the
-	// smallest budget of a panel. Spent returns the budget that a point has
-	// used.
-	Follows  string
-	Spent    func(Sample) float64
-	Progress bool // whether it is that point's x, and not its y
-	// Reaches names a curve. The column has the seconds of its first point at
-	// or below Level.
-	Reaches string
-	Level   float64
+	Timed                    bool
+	Against                  string
+	Table                    int
+	Words                    []string
+	Follows, Budget          string
+	Progress                 bool
+	Reaches                  string
 }
 
-// AcceptanceColumn returns the column of the share of accepted proposals.
-func AcceptanceColumn() Column {
-	return Column{Name: "acceptance", Format: "%.2f", Definition: "of proposals; in a training, at the last update"}
-}
-
-// SecondsColumn returns the column of the seconds of something.
-func SecondsColumn(of string) Column {
-	return Column{Name: "seconds", Format: "%.1f", Definition: SecondsAre + " " + of, Timed: true}
-}
-
-// Curve describes a number that a cell records while it runs.
+// Curve describes a number that a cell records while it runs, as the head of
+// studies.yaml says.
 type Curve struct {
 	Name, X, Y string
-	Log        bool   // whether plots show x on a logarithmic axis
-	Interval   string // what the points' own intervals are; if "", they have none
-	Shares     bool   // whether x and y are percent: plots then show where y equals x
+	Log        bool
+	Interval   string
+	Shares     bool
 }
 
 // Cell is one training or measurement. Cells whose labels differ only in repeat
@@ -407,6 +414,17 @@ type Sample struct {
 	// Low and High are the interval of Y, or both 0 if Error says it.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
+}
+
+// spent returns how much of a budget a chain or a cell has used up to the point.
+func (s Sample) spent(budget string) float64 {
+	switch budget {
+	case "evaluations":
+		return s.Evaluations
+	case "seconds":
+		return s.Seconds
+	}
+	return s.X
 }
 
 // Put sets an entry of a map. If the map is nil, put makes it first.
