@@ -31,7 +31,6 @@ const (
 	exponential = "exp"
 )
 
-// smoothing is a parsed Smoothing.
 type smoothing struct {
 	method   string
 	constant float64 // 0 if the method has no constant
@@ -137,7 +136,6 @@ func (o bleuOptions) brevityPenalty(sums []float64) float64 {
 	}
 }
 
-// ingredients returns the BLEU of sums with its ingredients.
 func (o bleuOptions) ingredients(sums []float64) *BLEUScore {
 	s := &BLEUScore{
 		Score: Value(o.score(sums)), BrevityPenalty: o.brevityPenalty(sums),

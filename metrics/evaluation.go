@@ -67,7 +67,6 @@ func newEvaluation(h Hypotheses, references []Reference, o Options) (*evaluation
 	return e, e.read(references)
 }
 
-// warn adds a warning about all scores.
 func (e *evaluation) warn(format string, args ...any) {
 	e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf(format, args...)})
 }
@@ -93,7 +92,6 @@ func (h Hypotheses) check() error {
 	return nil
 }
 
-// read makes the reference sets from references.
 func (e *evaluation) read(references []Reference) error {
 	o := e.options
 	sources := map[string]bool{}
@@ -193,7 +191,6 @@ func (e *evaluation) likeliest(sentences []int) []int {
 	return sorted
 }
 
-// score computes a score with its interval, and adds warnings about the score.
 func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	s := Score{Metric: m.kind.name, Reference: m.reference, N: m.n, Unit: m.kind.unit, Value: undefined,
 		Signature: m.signature}

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// These are the names of metrics.
 const (
 	MetricSelfBLEU             = "self_bleu"
 	MetricCorpusBLEU           = "corpus_bleu"
@@ -94,7 +93,6 @@ func (e *evaluation) compute(k kind, set *referenceSet, n int) metric {
 	panic(k.name + " is not computed") // a bug in the program
 }
 
-// inWords replaces {n} and {reference} in a text.
 func inWords(text, reference string, n int) string {
 	where := map[string]string{Self: "among themselves", Union: "against all references"}[reference]
 	where = cmp.Or(where, "against "+reference)
@@ -194,7 +192,6 @@ func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths
 	return strings.Join(fields, "|")
 }
 
-// wholeSignature returns the signature of all scores together.
 func (e *evaluation) wholeSignature(key string) string {
 	all := kind{name: "bleu+self-bleu+unique-n-grams", bleu: true, lengths: len(e.options.UniqueOrders) > 0, top: true}
 	return e.signature(key, all, e.sets, e.options.UniqueOrders...)

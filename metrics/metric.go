@@ -33,7 +33,6 @@ func (m metric) evaluate(weights []int) float64 {
 // ones returns the weights of a sample with each of n sentences, or units, once.
 func ones(n int) []int { return slices.Repeat([]int{1}, n) }
 
-// value returns the score of all sentences.
 func (m metric) value() float64 { return m.evaluate(ones(m.sentences)) }
 
 // additive returns a metric whose sums are the weighted sums of rows,
@@ -68,7 +67,6 @@ func mean(values []float64) metric {
 // quotient returns sums[0] / sums[1], which is NaN if both are 0.
 func quotient(sums []float64) float64 { return sums[0] / sums[1] }
 
-// percentage returns sums[0] in percent of sums[1].
 func percentage(sums []float64) float64 { return 100 * sums[0] / sums[1] }
 
 // Value is a number that may be undefined: NaN in Go, null in JSON.

@@ -34,7 +34,6 @@ const (
 // Values lists the tokenisations.
 func (Tokenisation) Values() []Tokenisation { return []Tokenisation{WhiteSpace, BertGen, DISCS} }
 
-// hypothesis returns the tokens of a generated sentence.
 func (t Tokenisation) hypothesis(text string) []string {
 	switch t {
 	case BertGen:

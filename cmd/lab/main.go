@@ -127,7 +127,6 @@ const resumes = `
 With -o the folder keeps every cell when it is done: after an interruption the same command goes
 on there.`
 
-// experiment is the command that runs a study.
 type experiment struct {
 	study          *lab.Study
 	out, messages  io.Writer
@@ -151,7 +150,6 @@ func newExperiment(s *lab.Study, use string, out, messages io.Writer) *cobra.Com
 	return cmd
 }
 
-// run runs the experiment and prints its report.
 func (e *experiment) run(cmd *cobra.Command) (err error) {
 	if !cmd.Flags().Changed("seed") {
 		e.seed = uint64(infill.NewSeed())

@@ -15,7 +15,6 @@ import (
 // stored is where the repository has its results.
 var stored = filepath.Join("docs", "measured", "laboratory")
 
-// newVerdicts makes the command that compares results with the papers.
 func newVerdicts(out io.Writer) *cobra.Command {
 	folder := stored
 	cmd := &cobra.Command{Use: "verdicts [TEXT]", Short: "Say which claims of the papers the results carry",
@@ -83,7 +82,6 @@ func verdicts(out io.Writer, folder, text string) error {
 	return nil
 }
 
-// number names the number that a claim is about.
 func number(c papers.Claim) string {
 	name := c.High.Number
 	if c.High.Log {

@@ -20,7 +20,6 @@ import (
 	"infill/cmd/lab/internal/papers"
 )
 
-// newVerify makes the command that runs the command of a stored result again.
 func newVerify(out io.Writer) *cobra.Command {
 	folder := stored
 	whole := false
@@ -99,7 +98,6 @@ func verify(ctx context.Context, out io.Writer, folder, name string, whole bool)
 	return nil
 }
 
-// labelNames reads the names of the labels of a report's cells.
 func labelNames(path string) (names []string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -48,13 +48,11 @@ func main() {
 	}
 }
 
-// release describes one build.
 type release struct {
 	root, platform, out string
 	compiler, os, arch  string
 }
 
-// A file is one file of a wheel.
 type file struct {
 	name    string
 	content []byte

@@ -36,8 +36,7 @@ type Config struct {
 	// fields Sentences and Seed are not used: corpusInfo.Masked and
 	// Config.Seed replace them.
 	Select corpus.SelectOptions `json:"select"`
-	// Chains is the number of chains for each sentence.
-	Chains int `json:"samples" option:"samples" short:"n" help:"chains of each sentence, each of which ends in one sample"`
+	Chains int                  `json:"samples" option:"samples" short:"n" help:"chains of each sentence, each of which ends in one sample"`
 	// Top is the number of each sentence's likeliest final states for the first
 	// set of scores, methodResult.Top.
 	Top     int           `json:"top" option:"top" short:"k" help:"likeliest samples of each sentence to score"`
@@ -49,12 +48,10 @@ type Config struct {
 type metricsConfig struct {
 	Tokenisation metrics.Tokenisation `json:"tokenisation"`
 	UnionFirst   int                  `json:"union_first" option:"union-first" help:"limit corpus BLEU to the first N sentences of each corpus; 0 is all"`
-	// KeepSources keeps the masked sentences in the references.
-	KeepSources bool    `json:"keep_sources" option:"keep-sources" help:"keep the masked sentences in the references"`
-	Confidence  float64 `json:"confidence" option:"confidence" help:"of the intervals, between 0 and 1"`
+	KeepSources  bool                 `json:"keep_sources" option:"keep-sources" help:"keep the masked sentences in the references"`
+	Confidence   float64              `json:"confidence" option:"confidence" help:"of the intervals, between 0 and 1"`
 }
 
-// metrics returns the options of the scores, without Sources, the masked sentences.
 func (c Config) metrics() metrics.Options {
 	m := c.Metrics
 	return metrics.Options{Tokenisation: m.Tokenisation, UnionFirst: m.UnionFirst,
@@ -137,7 +134,6 @@ func ParseVariants(text string, base []ask.Given) ([]variant, error) {
 	return variants, nil
 }
 
-// checkName returns an error for a name that tables cannot show.
 func checkName(name string) error {
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
 	if strings.ContainsAny(name, "|:\"") || strings.ContainsFunc(name, control) {
@@ -175,7 +171,6 @@ func parseVariant(named option.Named, base []ask.Given) (variant, error) {
 	return v, nil
 }
 
-// Validate returns an error for a configuration that no run can have.
 func (c Config) Validate() error {
 	switch {
 	case len(c.Samplers) == 0:

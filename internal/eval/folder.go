@@ -42,7 +42,6 @@ type header struct {
 	Paths map[string]string `json:"paths"`
 }
 
-// modelVersion identifies a model.
 type modelVersion struct {
 	Name      string `json:"name"`
 	SHA256    string `json:"sha256"`           // of the bundle
@@ -50,7 +49,6 @@ type modelVersion struct {
 	Cased     bool   `json:"cased"`
 }
 
-// corpusInfo describes a corpus of the run.
 type corpusInfo struct {
 	Name      string         `json:"name"`
 	SHA256    string         `json:"sha256"` // of the file
@@ -63,7 +61,6 @@ type corpusInfo struct {
 	Masked int `json:"masked"`
 }
 
-// program is the version of the program that computed the run.
 type program struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
@@ -78,7 +75,6 @@ func (h *header) Prompts() []corpus.Prompt {
 	return prompts
 }
 
-// sentences returns the number of prompts.
 func (h *header) sentences() (n int) {
 	for _, s := range h.Selection {
 		n += len(s.Prompts)
@@ -163,7 +159,6 @@ func (h *header) fixed() any {
 	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Program.Version}
 }
 
-// folder is the open folder of a run.
 type folder struct {
 	dir    string
 	header *header
@@ -200,7 +195,6 @@ func openFolder(dir string, h *header) (_ *folder, err error) {
 	return f, nil
 }
 
-// Close syncs the records to the disk and unlocks the folder.
 func (f *folder) Close() error { return errors.Join(f.journal.Close(), f.lock.Unlock()) }
 
 // unfinished matches the names of locks, and of temporary files that renameio
@@ -240,7 +234,6 @@ func (f *folder) begin() error {
 	return journal.WriteJSON(filepath.Join(f.dir, headFile), f.header)
 }
 
-// append adds a record to memory and to samples.jsonl.
 func (f *folder) append(r *Record) error {
 	f.records[r.key()] = r
 	return f.journal.Append(r)

@@ -106,7 +106,6 @@ func (r *Results) joinOwn(dir string) error {
 	return err
 }
 
-// read reads the rows of a CSV file to join.
 func (r *Results) read(rows [][]string) (list []joined, err error) {
 	if len(rows) == 0 || !slices.Contains(rows[0], "id") {
 		return nil, errors.New("no column id: name the samples as samples.csv does")

@@ -53,7 +53,6 @@ func (r *Results) Plot(score string) ([]byte, error) {
 	return picture.SVG(p)
 }
 
-// scoreNames returns the names of the scores of a run.
 func (r *Results) scoreNames() (names []string) {
 	if len(r.Methods) == 0 {
 		return []string{"none"}

@@ -97,7 +97,6 @@ func secondsPerSample(records []*Record) Estimate {
 	return perSample(records, func(r *Record) float64 { return r.Seconds })
 }
 
-// newResults scores a complete run.
 func newResults(ctx context.Context, h *header, records map[key]*Record, corpora []*corpus.Corpus) (*Results, error) {
 	c := h.Configuration
 	r := &Results{
@@ -133,7 +132,6 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 	return r, nil
 }
 
-// references returns the corpora in the form of package metrics.
 func references(corpora []*corpus.Corpus) (list []metrics.Reference) {
 	for _, c := range corpora {
 		list = append(list, metrics.Reference{Name: c.Name, Sentences: c.Raw()})
@@ -141,7 +139,6 @@ func references(corpora []*corpus.Corpus) (list []metrics.Reference) {
 	return list
 }
 
-// scoring returns the options for the scores of the run.
 func (h *header) scoring() metrics.Options {
 	o := h.Configuration.metrics()
 	o.Version = h.Program.Version
@@ -197,7 +194,6 @@ func (r *Record) Likeliest(number int) (list []chain) {
 	return list
 }
 
-// likeliest returns the indices of the chains of Likeliest.
 func (r *Record) likeliest(number int) (list []int) {
 	for i := range r.Chains {
 		list = append(list, i)

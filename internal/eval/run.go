@@ -23,7 +23,6 @@ import (
 	"infill/tokenize"
 )
 
-// Options say which run to make, and in which folder.
 type Options struct {
 	Dir     string
 	Config  Config
@@ -43,7 +42,6 @@ type Options struct {
 	Note func(string)
 }
 
-// Progress says how far a run has come.
 type Progress struct {
 	Model, Method       string
 	Sentence, Sentences int // index of the sentence, and number of all sentences
@@ -91,7 +89,6 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	return results, errors.Join(err, f.Close())
 }
 
-// newHeader selects the sentences and describes the run.
 func newHeader(ctx context.Context, o Options) (*header, error) {
 	h := &header{
 		Format: formatVersion, Configuration: o.Config, Paths: map[string]string{},
@@ -206,7 +203,6 @@ func (h *header) signature() (string, error) {
 	return strings.Join(fields, "|"), nil
 }
 
-// runner does the work of one process.
 type runner struct {
 	folder  *folder
 	options Options
@@ -219,7 +215,6 @@ type runner struct {
 	done  int // number of fills by this process
 }
 
-// run makes the missing fills and then computes the scores.
 func (r *runner) run(ctx context.Context) (*Results, error) {
 	f := r.folder
 	o := r.options
@@ -311,7 +306,6 @@ func (r *runner) observe(k key, step, steps int) {
 	r.options.Observe(p)
 }
 
-// fill fills one sentence by one method, and returns the record.
 func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, error) {
 	ctx, done := infill.Unwanted(ctx)
 	defer done()

@@ -24,16 +24,14 @@ var tableOrders = []int{2, 3}
 // Table is table 3 of the discrete Langevin paper with intervals, and with
 // columns that the paper does not have.
 type Table struct {
-	Set     string   `json:"set"`
-	Methods []row    `json:"methods"`
-	Notes   []string `json:"notes"` // sentences that say how the numbers were computed
-	// Signature is the signature of the run.
-	Signature string `json:"signature"`
+	Set       string   `json:"set"`
+	Methods   []row    `json:"methods"`
+	Notes     []string `json:"notes"` // sentences that say how the numbers were computed
+	Signature string   `json:"signature"`
 
 	columns []column
 }
 
-// column is a column of the table. number returns its cell for a method.
 type column struct {
 	key            string // "self_bleu", "unique_ngrams/tbc/2", "acceptance_rate", …
 	title          string
@@ -73,7 +71,6 @@ func (e *Estimate) cell(reach, lowest, highest float64) cell {
 	return c
 }
 
-// scoreCell returns the score of a report by its name, as a cell.
 func scoreCell(r *metrics.Report, name string) cell {
 	c := cell{undefined, undefined, undefined}
 	if r == nil {
@@ -179,7 +176,6 @@ func (c *Config) reach() float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + p) / 2)
 }
 
-// Table returns the table for one of Sets().
 func (r *Results) Table(set string) *Table {
 	c := r.Configuration
 	reach := c.reach()
@@ -219,7 +215,6 @@ func (r *Results) Table(set string) *Table {
 	return t
 }
 
-// referenceNote returns a note that names the references of the scores.
 func (r *Results) referenceNote() string {
 	var parts []string
 	if len(r.Methods) == 0 || r.Methods[0].Top == nil {

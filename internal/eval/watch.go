@@ -18,8 +18,7 @@ import (
 // Watched is the content of a run's folder as read so far. It does not change:
 // Again returns a new Watched.
 type Watched struct {
-	Header *header // nil if Err is not nil
-	// Prompts are the sentences of the run, in order.
+	Header  *header // nil if Err is not nil
 	Prompts []corpus.Prompt
 	// Results are nil until the run is scored.
 	Results *Results
@@ -102,10 +101,8 @@ func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
 }
 
-// Done returns the number of finished fills.
 func (w *Watched) Done() int { return len(w.records) }
 
-// Total returns the number of fills of the whole run.
 func (w *Watched) Total() int {
 	return len(w.Header.Models) * w.Header.sentences() * len(w.Header.Configuration.Samplers)
 }
@@ -163,7 +160,6 @@ func (l *log) add(line []byte, h *header) error {
 	return nil
 }
 
-// ReadResults reads the results of a finished run.
 func ReadResults(dir string) (*Results, error) {
 	w := Watch(dir)
 	switch {
@@ -185,7 +181,6 @@ func ReadResults(dir string) (*Results, error) {
 		w.Total())
 }
 
-// Scoring returns the options for the scores of the run.
 func (w *Watched) Scoring() metrics.Options { return w.Header.scoring() }
 
 // addSeconds sets SecondsPerSample in the results from the records.

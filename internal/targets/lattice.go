@@ -145,7 +145,6 @@ func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error 
 	return evaluate(t, states, energy, nil)
 }
 
-// EnergyDerivative writes U, and ∂U/∂s_i for each site i.
 func (t *Ising) EnergyDerivative(_ context.Context, states []int, energy, derivative []float64) error {
 	return evaluate(t, states, energy, derivative)
 }

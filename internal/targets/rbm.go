@@ -87,7 +87,6 @@ func (t *RBM) sum(in blas64.General, chain int) (u float64) {
 	return u
 }
 
-// Real returns categories as real numbers.
 func Real(states []int) []float64 {
 	x := make([]float64, len(states))
 	for i, v := range states {
@@ -96,7 +95,6 @@ func Real(states []int) []float64 {
 	return x
 }
 
-// EnergyDerivative writes U, and ∂U/∂v_j for each visible unit j.
 func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	return t.RelaxedEnergyGradient(ctx, Real(states), energy, derivative)
 }
@@ -146,7 +144,6 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 	return nil
 }
 
-// Latents returns the number of hidden units.
 func (t *RBM) Latents() int { return len(t.Hidden) }
 
 // LatentLogits writes the log-odds of each hidden unit given the visible units,

@@ -30,7 +30,6 @@ type Table struct {
 type TableOptions struct {
 	// Scale is the standard deviation of the energies, in nats.
 	Scale float64
-	// Terms is the number of terms of the energy.
 	Terms int
 	// GradientError is the standard deviation of the gradient's error.
 	GradientError float64
@@ -74,7 +73,6 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	return t, nil
 }
 
-// Normals draws n numbers from N(0, scale²).
 func Normals(r *rand.Rand, n int, scale float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -185,7 +183,6 @@ func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bo
 	return nil
 }
 
-// agrees reports whether a and b are equal in all slots that are not open.
 func agrees(a, b []int, open []bool) bool {
 	for j := range a {
 		if !open[j] && a[j] != b[j] {

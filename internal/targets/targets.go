@@ -78,7 +78,6 @@ func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 	return e, nil
 }
 
-// Len returns the number of states.
 func (e *Enumeration) Len() int { return len(e.Energy) }
 
 // State returns state number i, [slots].
@@ -87,10 +86,8 @@ func (e *Enumeration) State(i int) []int {
 	return e.States[i*slots : (i+1)*slots]
 }
 
-// Index returns the number of a state in the enumeration.
 func (e *Enumeration) Index(state []int) int { return index(e.categories, state) }
 
-// Mean returns the exact mean of f over the target.
 func (e *Enumeration) Mean(f func(state []int) float64) float64 {
 	mean := 0.0
 	for i, p := range e.Probability {
@@ -147,7 +144,6 @@ func (t CounterExample) Energy(_ context.Context, states []int, energy []float64
 	return nil
 }
 
-// EnergyDerivative writes U and dU/dθ.
 func (t CounterExample) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	for c, v := range states {
 		x := Spin(v)

@@ -48,7 +48,6 @@ const (
 	DISCS Markers = "discs"
 )
 
-// Corpus is a text cut into sentences.
 type Corpus struct {
 	Name      string // as the caller names it, such as "tbc"
 	SHA256    string // of the file's bytes, in hexadecimal
@@ -56,9 +55,8 @@ type Corpus struct {
 	Lines     int // number of lines in the file
 	Blank     int // those without text
 	Sentences []Sentence
-	// Skipped counts the lines and sentences that Read left out, by reason.
-	Skipped []Skip
-	Path    string
+	Skipped   []Skip
+	Path      string
 	// Reference reports whether the corpus is only a reference for scores, so
 	// that none of its sentences is masked.
 	Reference bool
@@ -75,7 +73,6 @@ func (c *Corpus) LeftOut() (list []string) {
 	return list
 }
 
-// Sentence is one sentence of a corpus.
 type Sentence struct {
 	Line int    // line of the file, from 1, on which the sentence begins
 	Raw  string // text of the file without surrounding white space; for WikiText, words with single spaces between them

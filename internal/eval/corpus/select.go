@@ -12,7 +12,6 @@ import (
 	"unicode"
 )
 
-// Slot replaces a masked word in a template.
 const Slot = "[MASK]"
 
 // Mask says which words of a sentence become slots. Exactly one of Fraction and
@@ -34,7 +33,6 @@ type Mask struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
-// SelectOptions are the options of a selection.
 type SelectOptions struct {
 	Sentences int `json:"sentences"`
 	// MinimumTokens and MaximumTokens bound the length of a sentence in
@@ -72,7 +70,6 @@ func DISCSProtocol(sentences int, seed uint64) SelectOptions {
 	}
 }
 
-// Validate returns an error for options that are wrong for every corpus.
 func (o SelectOptions) Validate() error {
 	switch {
 	case o.Sentences < 1:
@@ -94,7 +91,6 @@ func (o SelectOptions) Validate() error {
 	return nil
 }
 
-// Prompt is a sentence made into a template.
 type Prompt struct {
 	Corpus string `json:"corpus"`
 	Line   int    `json:"line"`
@@ -115,7 +111,6 @@ type Prompt struct {
 	Words []string `json:"words"`
 }
 
-// Selection is the result of [Corpus.Select].
 type Selection struct {
 	Corpus  string   `json:"corpus"`
 	SHA256  string   `json:"sha256"` // of the corpus file

@@ -28,7 +28,6 @@ import (
 	"infill/metrics"
 )
 
-// command holds the flags of infill eval.
 type command struct {
 	streams    *terminal.Streams
 	preset     string
@@ -54,7 +53,6 @@ type command struct {
 // wikiText is the address at which the first author of WikiText-103 publishes it.
 const wikiText = "https://wikitext.smerity.com/wikitext-103-v1.zip"
 
-// NewCmd returns the command infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, preset: eval.Presets()[0], Jobs: 1, table: table{streams: s}}
 	var samplers string
@@ -366,7 +364,6 @@ func newShowCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// describe returns a line about the state of an evaluation.
 func describe(step eval.Progress, models int) string {
 	if step.Scoring {
 		text := fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)

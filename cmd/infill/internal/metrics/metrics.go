@@ -29,7 +29,6 @@ import (
 	"infill/metrics"
 )
 
-// command holds the flags and arguments of infill metrics.
 type command struct {
 	streams    *terminal.Streams
 	file       string     // "-" for standard input
@@ -47,7 +46,6 @@ type command struct {
 // formats of the result.
 var presets, formats = []string{"none", "bert-gen"}, []string{"text", "json", "csv"}
 
-// NewCmd returns the command infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, preset: presets[0], format: formats[0], options: metrics.DefaultOptions()}
 	c.options.Version = infill.Version()
@@ -152,7 +150,6 @@ func (c *command) run(ctx context.Context) error {
 	return c.printText(report)
 }
 
-// texts holds the text to measure and the reference texts.
 type texts struct {
 	text       metrics.Hypotheses
 	references []metrics.Reference

@@ -9,7 +9,6 @@ package bits
 
 import "infill/cmd/lab/internal/lab"
 
-// Studies returns the experiments of the package.
 func Studies() []*lab.Study {
 	return []*lab.Study{newARMToy(), newARMGradients(), newARMAutoencoders()}
 }

@@ -28,7 +28,6 @@ type estimator interface {
 	estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error
 }
 
-// estimatorKind describes an estimator.
 type estimatorKind struct {
 	name string
 	make func(batch) estimator
@@ -41,7 +40,6 @@ type estimatorKind struct {
 	step bool
 }
 
-// estimatorKinds lists the estimators. Each has a file.
 func estimatorKinds() []estimatorKind {
 	return []estimatorKind{
 		{name: "arm", make: newARM},
@@ -63,7 +61,6 @@ func estimatorKinds() []estimatorKind {
 	}
 }
 
-// estimators lists the names of the estimators.
 func estimators() (names []string) {
 	for _, k := range estimatorKinds() {
 		names = append(names, k.name)

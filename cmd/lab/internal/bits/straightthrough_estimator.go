@@ -45,7 +45,6 @@ func (b batch) atBits(ctx context.Context, logits []float64, draws int, r *rand.
 	return nil
 }
 
-// drawBits draws a bit for each logit.
 func drawBits(logits []float64, r *rand.Rand, bits []float64) {
 	for i, phi := range logits {
 		bits[i] = float64(lab.Bit(r.Float64() < logmath.Sigmoid(phi)))

@@ -38,7 +38,6 @@ type beliefs struct {
 // 4.
 func structures() []string { return []string{"linear", "nonlinear", "two-layers", "halves"} }
 
-// newBeliefs makes a network for images with the given number of pixels.
 func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *beliefs {
 	m := &beliefs{predicts: structure == "halves"}
 	up := [][]int{{pixels, bits}}
@@ -104,7 +103,6 @@ func (m *beliefs) begin(images []float64, pixels int) *pass {
 	return &pass{goal: goal, bits: []blas64.General{seen}}
 }
 
-// climb draws the bits of all layers.
 func (m *beliefs) climb(p *pass, r *rand.Rand) {
 	p.bits = p.bits[:1]
 	p.units = nil
@@ -199,7 +197,6 @@ func addBernoulli(value, bits, logits []float64, scale float64) {
 	}
 }
 
-// residuals returns the bits minus their means.
 func residuals(bits, logits blas64.General) blas64.General {
 	d := lab.NewMatrix(bits.Rows, bits.Cols)
 	for i, l := range logits.Data {
@@ -254,7 +251,6 @@ type ascent interface {
 	AddGradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error
 }
 
-// methods lists the estimators, and wake-sleep.
 func methods(estimators []string) []string { return append(estimators, wakeSleep) }
 
 func newTraining(m *beliefs, method string, evaluations int) (*training, error) {

@@ -32,7 +32,6 @@ func NewBase(laws [][]float64) (b Base) {
 	return b
 }
 
-// Log returns the log-probability of a state.
 func (b Base) Log(state []int) (sum float64) {
 	for j, v := range state {
 		sum += b[j][v]
@@ -194,8 +193,6 @@ func interval(logw []float64) *logNormaliser {
 	return z
 }
 
-// newAnnealing returns the study that estimates log Z of targets, and the
-// log-likelihood of images under RBMs.
 func newAnnealing() *lab.Study {
 	s := lab.NewStudy("ais")
 	f := s.Flags

@@ -182,7 +182,6 @@ func newKernel(d *distribution, s lab.Spec, seed uint64) (samplers.Kernel, error
 // with which the paper begins.
 type blind struct{ samplers.GradientTarget }
 
-// EnergyGradient implements samplers.GradientTarget.
 func (t blind) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	clear(gradient)
 	return t.Energy(ctx, states, energy)
@@ -196,7 +195,6 @@ func (d *distribution) exact(sampler samplers.Sampler) bool {
 	return sampler.Describe().Exact
 }
 
-// measure runs one sampler, and records its numbers and curves.
 func measure(ctx context.Context, b *lab.Bench, d *distribution, o Options, s lab.Spec, starts []int) error {
 	kernel, err := newKernel(d, s, b.Seed)
 	if err != nil {
@@ -217,7 +215,6 @@ func measure(ctx context.Context, b *lab.Bench, d *distribution, o Options, s la
 		counts     = newTally(d, o.Chains)
 		points     = checkpoints(s.Steps)
 	)
-	// observe records a measured step.
 	observe := func(at samplers.Step) {
 		seconds += o.now().Sub(start).Seconds()
 		acceptance.Observe(at.Info.Accepted, at.Info.Changed)

@@ -129,7 +129,6 @@ func (d *distribution) settle(exact func() (string, []float64, error)) (err erro
 	return err
 }
 
-// settleSmall calls settle with the means from a list of all states.
 func (d *distribution) settleSmall(ctx context.Context) error {
 	return d.settle(func() (string, []float64, error) {
 		if states := lab.StatesOf(d.Target.Categories()); states > targets.MaxStates {
@@ -139,7 +138,6 @@ func (d *distribution) settleSmall(ctx context.Context) error {
 	})
 }
 
-// A kind is a kind of target, such as Ising models.
 type kind struct {
 	name string
 	// flags defines the parameters with their defaults. It returns a maker,
@@ -174,7 +172,6 @@ func another(ctx context.Context, in *lab.Inputs, f *pflag.FlagSet, target maker
 	return d, errors.Join(err, own.Value.Set(given))
 }
 
-// settings returns the values of the named flags.
 func settings(f *pflag.FlagSet, names ...string) []lab.Label {
 	list := make([]lab.Label, len(names))
 	for i, name := range names {

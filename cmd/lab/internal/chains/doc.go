@@ -17,7 +17,6 @@ package chains
 
 import "infill/cmd/lab/internal/lab"
 
-// Studies returns the experiments of the package.
 func Studies() (list []*lab.Study) {
 	for _, k := range kinds() {
 		list = append(list, newComparison(k))

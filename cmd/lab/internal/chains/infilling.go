@@ -15,7 +15,6 @@ import (
 	"infill/metrics"
 )
 
-// newInfilling returns the study of a run of infill eval.
 func newInfilling() *lab.Study {
 	s := lab.NewStudy("infilling")
 	dir := s.Flags.String("run", "", "folder `DIR` of the run (needed)")
@@ -81,7 +80,6 @@ var ownScores = []scoreColumn{
 	{"self-3", "unique_ngrams/" + metrics.Self + "/3"},
 }
 
-// readCorpora reads corpora that are given as NAME=FILE.
 func readCorpora(in *lab.Inputs, named []string) (list []metrics.Reference, err error) {
 	for _, text := range named {
 		name, path, found := strings.Cut(text, "=")
@@ -98,7 +96,6 @@ func readCorpora(in *lab.Inputs, named []string) (list []metrics.Reference, err 
 	return list, nil
 }
 
-// runOfMethod are the samples of one method.
 type runOfMethod struct {
 	watched       *eval.Watched
 	model, method string
@@ -173,7 +170,6 @@ func (r runOfMethod) scores(without int) (map[string]float64, error) {
 	return values, nil
 }
 
-// record records a sentence, with its pseudo-values.
 func (r runOfMethod) record(b *lab.Bench, sentence int, values map[string]float64) error {
 	own := r.watched.Record(r.model, r.method, sentence)
 	u := 0.0

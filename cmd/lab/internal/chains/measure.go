@@ -33,7 +33,6 @@ func (t *tally) add(positions []int) {
 	}
 }
 
-// mean returns the mean of an observable over a chain so far.
 func (t *tally) mean(chain, observable int) float64 {
 	o := t.of.observables[observable]
 	sum := 0.0

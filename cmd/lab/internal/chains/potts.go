@@ -87,7 +87,6 @@ func (t *Protein) LogConditionals(_ context.Context, states []int, slots []int, 
 	return nil
 }
 
-// Parameters returns h, then J.
 func (t *Protein) Parameters() []float64 { return t.Weights }
 
 // AddGradient adds scale times the mean over the states of ∂U/∂h, and of ∂U/∂J
@@ -111,7 +110,6 @@ func (t *Protein) AddGradient(_ context.Context, states []int, scale float64, gr
 	return nil
 }
 
-// Touch makes a contact of two sites.
 func (t *Protein) Touch(i, j int) {
 	t.Contacts[i*t.Sites+j] = true
 	t.Contacts[j*t.Sites+i] = true

@@ -34,7 +34,6 @@ type figure struct {
 	Parts          []part
 }
 
-// part is one comparison of a preset.
 type part struct {
 	Title, Target string
 	Samplers      []string
@@ -82,7 +81,6 @@ func NewPreset() *lab.Study {
 	return s
 }
 
-// caption returns the title of the figure's pictures.
 func (f figure) caption() string {
 	part := strings.ReplaceAll(strings.TrimPrefix(f.Name, "dlp-"), "-", " ")
 	return "Discrete Langevin paper, " + part + ":\n" + f.Title

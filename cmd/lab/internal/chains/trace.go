@@ -24,7 +24,6 @@ type traced struct {
 	warmUp int // states of each chain that are not counted: the start and the warm-up
 }
 
-// newTrace returns the study that draws a trace.
 func newTrace() *lab.Study {
 	s := lab.NewStudy("trace")
 	file := s.Flags.String("file", "", "trace to read, a CSV `FILE` (needed)")
@@ -91,7 +90,6 @@ func readTrace(text []byte) (traced, error) {
 	return t, nil
 }
 
-// add adds a row, a state.
 func (t *traced) add(row []string) error {
 	chain, err := strconv.Atoi(row[0])
 	if err != nil || chain < 1 || chain > len(t.u)+1 {
@@ -123,7 +121,6 @@ func (t *traced) add(row []string) error {
 // counted returns U of the states of a chain that count.
 func (t traced) counted(chain int) []float64 { return t.u[chain][t.warmUp:] }
 
-// chain records one chain, with its curves if it is drawn.
 func (t traced) chain(b *lab.Bench, i int, drawn bool, lags int) error {
 	u := t.counted(i)
 	mean, deviation := stat.MeanStdDev(u, nil)

@@ -15,7 +15,6 @@ import (
 	"infill/samplers"
 )
 
-// deepOptions are the options of trainings of deep energies.
 type deepOptions struct {
 	pcd                           pcdOptions
 	samplers, annealer            *[]lab.Spec
@@ -51,7 +50,6 @@ func (o *deepOptions) check() error {
 	return o.pcd.check(*o.samplers)
 }
 
-// annealing is annealed importance sampling by the options.
 func (o *deepOptions) annealing() chains.Annealing {
 	return chains.Annealing{Sampler: (*o.annealer)[0], Steps: *o.temperatures, Chains: *o.chains}
 }
@@ -73,13 +71,11 @@ type subject struct {
 	// annealed importance sampling.
 	validation                []int
 	validations, temperatures int
-	// show writes states to the folder.
-	show func(name string, states []int) error
+	show                      func(name string, states []int) error
 }
 
 // energyNetwork computes f_w, with gradients.
 type energyNetwork interface {
-	// Energies writes f of each state.
 	Energies(ctx context.Context, states []int, energy []float64) error
 	// SlotGradient writes f, and its derivatives by the indicators of all
 	// categories, [states × slots × categories].
@@ -180,7 +176,6 @@ func (d conditionalEnergy) LogConditionals(ctx context.Context, states []int, sl
 	return nil
 }
 
-// gradientLearner is what trainings learn and anneal.
 type gradientLearner interface {
 	learner
 	samplers.GradientTarget
@@ -250,7 +245,6 @@ func (o *deepOptions) train(ctx context.Context, b *lab.Bench, spec lab.Spec, s 
 	return o.judge(ctx, b, model, s)
 }
 
-// validate estimates the log-likelihood of the validation examples.
 func (o *deepOptions) validate(ctx context.Context, b *lab.Bench, model gradientLearner, s *subject) (float64, error) {
 	a := o.annealing()
 	a.Steps = s.temperatures
@@ -262,7 +256,6 @@ func (o *deepOptions) validate(ctx context.Context, b *lab.Bench, model gradient
 	return mean - z.Value, err
 }
 
-// judge estimates the log-likelihood of the test examples.
 func (o *deepOptions) judge(ctx context.Context, b *lab.Bench, model gradientLearner, s *subject) error {
 	z, err := o.annealing().Normaliser(ctx, model, s.laws, b, "annealing")
 	if err != nil {

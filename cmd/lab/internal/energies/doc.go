@@ -12,7 +12,6 @@ package energies
 
 import "infill/cmd/lab/internal/lab"
 
-// Studies returns the experiments of the package.
 func Studies() []*lab.Study {
 	return []*lab.Study{newLearnIsing(), newLearnImages(), newLearnText(), newNetworks(), newLearnContacts()}
 }

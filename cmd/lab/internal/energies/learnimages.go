@@ -114,7 +114,6 @@ func (o *learnImages) learn(ctx context.Context, b *lab.Bench, spec lab.Spec, im
 	return o.train(ctx, b, spec, s)
 }
 
-// states gives the pixels their levels.
 func (o *learnImages) states(greys []float64, r *rand.Rand) []int {
 	if *o.levels == 2 {
 		return lab.Binarised(greys, *o.dynamic, r)

@@ -75,7 +75,6 @@ func newLearnIsing() *lab.Study {
 	return s
 }
 
-// An isingModel is what a repetition learns.
 type isingModel struct {
 	target    *targets.Ising
 	couplings []float64 // W, [sites × sites]
@@ -124,7 +123,6 @@ func randomGraph(sites, degree int, r *rand.Rand) [][]int {
 	return near
 }
 
-// logRoot returns ½ ln of the mean square of a - b.
 func logRoot(a, b []float64) float64 { return math.Log(lab.RootMeanSquare(a, b)) }
 
 // matrixImage draws a square matrix in greys, with the largest value in black.

@@ -114,7 +114,6 @@ func newBigrams(laws [][]float64, data [][]int) *bigrams {
 	return m
 }
 
-// log returns the log-probability of a state.
 func (m *bigrams) log(x []int) float64 {
 	sum := math.Log(m.laws[0][x[0]])
 	for j, v := range x[1:] {

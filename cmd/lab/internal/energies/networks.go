@@ -117,7 +117,6 @@ func (t *binaryNetwork) Categories() []int { return t.categories }
 
 func (t *binaryNetwork) Terms() int { return len(t.outputs) }
 
-// network returns the network of a state as a perceptron.
 func (t *binaryNetwork) network(state []int) lab.Perceptron {
 	for j, v := range state {
 		t.weights[j] = targets.Spin(v)
@@ -182,7 +181,6 @@ func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, state
 	return t.Energy(ctx, states, energy)
 }
 
-// walk holds chains that advance moves.
 type walk struct {
 	Step      int
 	Positions []int   // [chains × slots]

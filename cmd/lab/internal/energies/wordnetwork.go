@@ -73,7 +73,6 @@ func (n *wordNetwork) window(sentence []int, slot int, out []float64) {
 	}
 }
 
-// forward returns the units of g about all slots of the states.
 func (n *wordNetwork) forward(states []int) []blas64.General {
 	wide := n.g.Sizes[0]
 	inputs := lab.NewMatrix(len(states), wide)
@@ -89,7 +88,6 @@ func (n *wordNetwork) Energies(_ context.Context, states []int, energy []float64
 	return nil
 }
 
-// sum writes the sum of g over the slots of each state.
 func (n *wordNetwork) sum(units []blas64.General, energy []float64) {
 	for c := range energy {
 		energy[c] = floats.Sum(units[2].Data[c*n.words : (c+1)*n.words])

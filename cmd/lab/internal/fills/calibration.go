@@ -66,7 +66,6 @@ func (c *calibration) open() (*infill.Filler, error) {
 	return infill.Open(infill.OpenOptions{Model: *c.model, Device: "cpu"})
 }
 
-// textsFlag defines the flag for the texts that are read.
 func textsFlag(f *pflag.FlagSet) *[]string {
 	return lab.DefineFlag(f, "texts", nil, "files with a sentence on each line, with commas between them (needed)",
 		filesOf, joinedWords)
@@ -88,7 +87,6 @@ func filesOf(text string) ([]string, error) {
 
 func joinedWords(list []string) string { return strings.Join(list, ",") }
 
-// readTexts reads the files of --texts.
 func readTexts(in *lab.Inputs, paths []string) (texts []*corpus.Corpus, err error) {
 	if len(paths) == 0 {
 		return nil, lab.Refuse("texts", "name a file with a sentence on each line")
@@ -120,10 +118,8 @@ func maskWords(ctx context.Context, filler *infill.Filler, text *corpus.Corpus, 
 	return chosen.Prompts, nil
 }
 
-// together is the label of the cells of all texts.
 const together = "together"
 
-// plan chooses the sentences and their blanks.
 func (c *calibration) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*lab.Plan, error) {
 	texts, err := readTexts(in, *c.texts)
 	if err != nil {
@@ -229,7 +225,6 @@ type calibrationRun struct {
 	filled  []filledSentence // of each prompt; empty until fill has run
 }
 
-// filledSentence is what the model says of a sentence.
 type filledSentence struct {
 	fills    []forecast
 	forth    float64 // log P of the true words, left to right
@@ -237,7 +232,6 @@ type filledSentence struct {
 	unproven bool    // whether fills with at least the least probability may be missing
 }
 
-// forecast is a fill with its probability.
 type forecast struct {
 	probability float64
 	right       bool
@@ -277,7 +271,6 @@ func (r *calibrationRun) fill(ctx context.Context, b *lab.Bench) error {
 	return nil
 }
 
-// gather fills the sentences of all texts.
 func (r *calibrationRun) gather(ctx context.Context, b *lab.Bench) error {
 	var filled []filledSentence
 	for _, part := range r.parts {

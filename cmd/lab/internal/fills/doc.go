@@ -7,7 +7,6 @@ package fills
 
 import "infill/cmd/lab/internal/lab"
 
-// Studies returns the experiments of the package.
 func Studies() []*lab.Study {
 	return []*lab.Study{newCalibration(), newModelStudy(), newProofs()}
 }

@@ -59,7 +59,6 @@ func modelsOf(text string) ([]string, error) {
 	return list, nil
 }
 
-// A language is a model with its tokenizer.
 type language struct {
 	*lm.MaskedLM
 	name      string
@@ -72,7 +71,6 @@ func newLanguage(model *lm.MaskedLM, name string, tokenizer *tokenize.Tokenizer)
 	return &language{model, name, tokenizer, tokenizer.Fillable(), infill.New(model, tokenizer)}
 }
 
-// openLanguage opens a model by its name or folder.
 func openLanguage(ctx context.Context, name string, in *lab.Inputs) (*language, error) {
 	bundle, err := models.Open(name)
 	if err != nil {
@@ -174,7 +172,6 @@ func (k *knowledge) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*lab
 	return p, nil
 }
 
-// read reads the sentences, the pairs, the clozes and the probes.
 func (r *knowledgeRun) read(in *lab.Inputs, seed uint64) error {
 	texts, err := readTexts(in, *r.of.texts)
 	if err != nil {
@@ -203,7 +200,6 @@ func (r *knowledgeRun) read(in *lab.Inputs, seed uint64) error {
 // clozeKinds are the kinds of clozes, and all of them.
 var clozeKinds = []string{"", "fact", "collocation", "grammar"}
 
-// measurements lists the names of what is measured.
 func (r *knowledgeRun) measurements() (names []string) {
 	for _, text := range r.texts {
 		names = append(names, text.Name+": a word, nats", text.Name+": a word, right")
@@ -265,7 +261,6 @@ func (r *knowledgeRun) record(ctx context.Context, b *lab.Bench, name string, mo
 	return nil
 }
 
-// measure measures all.
 func (r *knowledgeRun) measure(ctx context.Context, b *lab.Bench) (err error) {
 	var all []*language
 	for _, name := range *r.of.models {
@@ -562,7 +557,6 @@ func (p minimalPair) hits(ctx context.Context, all []*language) ([]float64, erro
 	return hits, nil
 }
 
-// score returns the pseudo-log-likelihood of a text.
 func (l *language) score(ctx context.Context, text string) (float64, error) {
 	score, err := l.filler.Score(ctx, infill.ScoreRequest{Text: text})
 	if err != nil {

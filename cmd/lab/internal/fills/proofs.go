@@ -16,7 +16,6 @@ import (
 	"infill/samplers"
 )
 
-// newProofs returns the study of what proofs cost.
 func newProofs() *lab.Study {
 	s := lab.NewStudy("proofs")
 	f := s.Flags
@@ -57,7 +56,6 @@ func newProofs() *lab.Study {
 	return s
 }
 
-// proofs are the proofs of sentences.
 type proofs struct {
 	model       string
 	prompts     []corpus.Prompt
@@ -139,7 +137,6 @@ type beginning struct {
 	next []float32 // log p of every token in the next slot
 }
 
-// For implements infill.LanguageModel.
 func (w *witness) For(*lm.Caller) lm.Asker { return w }
 
 // LogProbabilities implements lm.Asker. Its first row is the empty

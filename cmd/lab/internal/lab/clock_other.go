@@ -7,5 +7,4 @@ import "time"
 // SecondsAre says which time the clock measures.
 const SecondsAre = "wall-clock time"
 
-// Clock returns the time.
 func Clock() time.Time { return time.Now() }

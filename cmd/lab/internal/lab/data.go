@@ -153,7 +153,6 @@ type ImageSet struct {
 	Validation []float64
 }
 
-// Pixels returns the number of pixels of an image.
 func (s *ImageSet) Pixels() int { return s.Rows * s.Columns }
 
 // ImageSets lists the names of the image sets that the laboratory has or makes.

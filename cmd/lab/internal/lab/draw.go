@@ -201,7 +201,6 @@ func (l *line) YError(i int) (down, up float64) {
 	return p.Y - p.Low, p.High - p.Y
 }
 
-// XY returns a point.
 func (l *line) XY(i int) (x, y float64) { return l.points[i].X, l.points[i].Y }
 
 // uncertain reports whether an interval is wider than its point.
@@ -265,7 +264,6 @@ func drawLines(title, x, y, interval string, list []line) (*plot.Plot, error) {
 	return p, nil
 }
 
-// draw adds the line to a plot, as its i-th.
 func (l *line) draw(p *plot.Plot, i int) error {
 	colour := picture.Colour(i)
 	if l.uncertain() {

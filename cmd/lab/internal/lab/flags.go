@@ -43,7 +43,6 @@ func (v value[T]) Set(text string) error {
 func (v value[T]) String() string { return v.text(*v.at) }
 func (value[T]) Type() string     { return "value" }
 
-// DefineFlag defines a flag and returns a pointer to its value.
 func DefineFlag[T any](f *pflag.FlagSet, name string, at T, usage string, parse func(string) (T, error),
 	text func(T) string) *T {
 	f.Var(value[T]{&at, parse, text}, name, usage)
@@ -85,7 +84,6 @@ func WholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *
 	}, strconv.Itoa)
 }
 
-// TargetSeed defines the flag for the seed with which a target is drawn.
 func TargetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
 // ChoiceFlag defines a flag whose value is one of the words. The default is
@@ -156,10 +154,8 @@ func Joined[N int | float64](numbers []N) string {
 	return strings.Join(texts, ",")
 }
 
-// Size holds the two sides of a lattice.
 type Size struct{ Rows, Columns int }
 
-// Sites returns the number of sites.
 func (s Size) Sites() int { return s.Rows * s.Columns }
 
 // maxSites is the largest number of sites of a lattice, so that a mistyped
@@ -202,10 +198,8 @@ type Spec struct {
 // Named returns the spec of a sampler with its text as the label.
 func Named(s samplers.Sampler) Spec { return Spec{Sampler: s, Label: samplers.Text(s)} }
 
-// Describe describes the sampler.
 func (s Spec) Describe() samplers.Description { return s.Sampler.Describe() }
 
-// LabelsOf writes the labels of samplers with commas between them.
 func LabelsOf(specs []Spec) string {
 	var labels []string
 	for _, s := range specs {

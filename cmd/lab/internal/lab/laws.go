@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Bit returns 1 if on, else 0.
 func Bit(on bool) int {
 	if on {
 		return 1
@@ -15,7 +14,6 @@ func Bit(on bool) int {
 	return 0
 }
 
-// LogOdds returns ln p/(1 - p).
 func LogOdds(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 
 // Softmax returns probabilities proportional to exp(logs).

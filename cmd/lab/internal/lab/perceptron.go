@@ -13,7 +13,6 @@ func Matrix(rows, columns int, data []float64) blas64.General {
 	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
 }
 
-// NewMatrix makes a matrix of zeros.
 func NewMatrix(rows, columns int) blas64.General {
 	return Matrix(rows, columns, make([]float64, rows*columns))
 }
@@ -39,7 +38,6 @@ type Perceptron struct {
 	Weights []float64
 }
 
-// WeightsOf returns the number of weights and biases of a perceptron.
 func WeightsOf(sizes []int) (n int) {
 	for k, to := range sizes[1:] {
 		n += (sizes[k] + 1) * to

@@ -24,7 +24,6 @@ import (
 	"infill/samplers"
 )
 
-// StudyReport holds the results of a study.
 type StudyReport struct {
 	Study       string            `json:"study"`
 	Title       string            `json:"title"`
@@ -58,7 +57,6 @@ func (r *StudyReport) WithoutTimes() {
 	r.Plan.Columns = slices.DeleteFunc(r.Plan.Columns, func(c Column) bool { return c.Timed })
 }
 
-// Warnings returns sentences that warn of the limits of the results.
 func (r *StudyReport) Warnings() (list []string) {
 	for _, c := range r.Cells {
 		for _, w := range c.Warnings {
@@ -274,7 +272,6 @@ func (r *StudyReport) Write(dir string) (paths []string, err error) {
 	return paths, errors.Join(err, failed)
 }
 
-// Text returns the report as text to read.
 func (r *StudyReport) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", r.Title)

@@ -91,7 +91,6 @@ func Instead(f *pflag.FlagSet, option string, of ...string) {
 	}
 }
 
-// settings returns the settings that a run uses.
 func (s *Study) settings() (list []Label, err error) {
 	s.Flags.VisitAll(func(f *pflag.Flag) {
 		for _, option := range f.Annotations[instead] {
@@ -109,7 +108,6 @@ func (s *Study) settings() (list []Label, err error) {
 	return list, err
 }
 
-// Plan describes the work of a study before it runs.
 type Plan struct {
 	title   string
 	Caption string // title of the pictures, in words, with the paper's figure
@@ -177,7 +175,6 @@ type Label struct {
 	Value string `json:"value"`
 }
 
-// Labels are the labels of a cell, in their order.
 type Labels []Label
 
 // RepeatLabel is the name of the label that numbers repetitions.
@@ -229,12 +226,10 @@ func (p *Plan) Add(repeats int, run func(context.Context, *Bench) error, of ...L
 	}
 }
 
-// RepeatsFlag defines the flag for the number of repetitions.
 func RepeatsFlag(f *pflag.FlagSet, at int) *int {
 	return WholeFlag(f, "repeats", at, 1, 1000, "repetitions with other random numbers, which errors are taken from")
 }
 
-// StudyOptions say how a study runs.
 type StudyOptions struct {
 	Seed uint64
 	// Folder is where every finished cell is stored, so that a stopped study
@@ -388,12 +383,10 @@ type OptionError struct {
 func (e *OptionError) Error() string { return e.Option + ": " + e.Err.Error() }
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// Refuse returns an [OptionError].
 func Refuse(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Errorf(format, args...)}
 }
 
-// CellResult holds the results of a cell.
 type CellResult struct {
 	Signature string              `json:"signature"`
 	Labels    Labels              `json:"labels"`
@@ -508,7 +501,6 @@ func (b *Bench) PointAt(curve string, s Sample) {
 	}
 }
 
-// Warn adds a warning to the result.
 func (b *Bench) Warn(format string, args ...any) {
 	b.Result.Warnings = append(b.Result.Warnings, fmt.Sprintf(format, args...))
 }
@@ -551,8 +543,6 @@ var notPlain = regexp.MustCompile(`[^a-zA-Z0-9.=-]`)
 // Plain replaces characters that do not suit a file name by hyphens.
 func Plain(text string) string { return notPlain.ReplaceAllString(text, "-") }
 
-// BetweenChains says that the standard errors of single cells are between so
-// many chains.
 func (p *Plan) BetweenChains(n int) {
 	p.Between = phrase.Counted(n, "chain")
 	p.chains = n

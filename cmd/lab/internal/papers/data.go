@@ -24,7 +24,6 @@ var (
 	runsFile []byte
 )
 
-// A Document is what the file of claims has.
 type Document struct {
 	Sections []Section
 	// Numbers are those of the papers' tables that no claim judges, and
@@ -120,7 +119,6 @@ var Claims = sync.OnceValue(func() Document {
 	return d
 })
 
-// Rows returns the rows of all sections.
 func Rows() (rows []Row) {
 	for _, s := range Claims().Sections {
 		rows = append(rows, s.Rows...)
@@ -194,7 +192,6 @@ func claimsOf(statements []Statement) (list []Claim, err error) {
 	return list, nil
 }
 
-// claims returns the claims of a statement.
 func (s Statement) claims() (list []Claim, err error) {
 	if len(s.Where) == 0 {
 		s.Where = []string{""}

@@ -25,7 +25,6 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s, table %s, %s, %s", p.Document, p.Table, p.Row, p.Column)
 }
 
-// A Printed is a number of a paper.
 type Printed struct {
 	Bound        bool // whether the number is only a bound from above
 	Value, Error float64
@@ -77,7 +76,6 @@ func readNumbers(text []byte) (map[Place]Printed, error) {
 // An Order is what two numbers of a paper say of each other.
 type Order int
 
-// Orders.
 const (
 	Missing Order = iota // the paper lacks one of them
 	Bounded              // one is only a bound

@@ -29,7 +29,6 @@ type Ratio struct {
 	Here  float64 // of the results; 0 if their signature has it by its name
 }
 
-// Runs returns the stored results.
 var Runs = sync.OnceValue(func() (list []Run) {
 	err := yaml.UnmarshalStrict(runsFile, &list)
 	if err != nil {
@@ -38,7 +37,6 @@ var Runs = sync.OnceValue(func() (list []Run) {
 	return list
 })
 
-// RunOf returns the run of that name.
 func RunOf(name string) (Run, bool) {
 	list := Runs()
 	at := slices.IndexFunc(list, func(r Run) bool { return r.Name == name })

@@ -23,7 +23,6 @@ const (
 // significant is the largest adjusted p of a claim that is decided.
 const significant = 0.05
 
-// Rule is the rule of verdicts, in words.
 const Rule = "A claim holds if its p, adjusted by Benjamini and Hochberg over all distinct claims of this page, is" +
 	" below 0.05 and the difference has the paper's sign. With the other sign it is reversed, else level." +
 	" So of the claims that are called decided, 5 % are expected to be wrong at most. p is of the two-" +
@@ -37,7 +36,6 @@ const Rule = "A claim holds if its p, adjusted by Benjamini and Hochberg over al
 // A Finding is what the results say of a claim.
 type Finding int
 
-// Findings.
 const (
 	Unknown  Finding = iota // too few repetitions
 	Unlearnt                // at equal seconds one training has hardly begun
@@ -53,7 +51,6 @@ func (f Finding) String() string {
 		"reversed", "not shown"}[f]
 }
 
-// A Judgement is the finding of a claim with its numbers.
 type Judgement struct {
 	Difference
 	P, Adjusted float64 // NaN if the claim is not tested
@@ -69,7 +66,6 @@ type Judgements struct {
 	Tested, Decided, Cautious int
 }
 
-// Of returns the judgement of a claim.
 func (j *Judgements) Of(c Claim) Judgement { return j.byKey[c.key()] }
 
 // Judge compares the claims of the rows with the results. Each distinct claim
@@ -224,7 +220,6 @@ func (c Claim) early(all map[string]Results) (bool, error) {
 	return false, nil
 }
 
-// estimate returns the number of a cell.
 func (c Cell) estimate(all map[string]Results) (Estimate, error) {
 	if c.Results == "" {
 		return Estimate{Mean: c.Given, exact: true}, nil
@@ -344,7 +339,6 @@ func (j *Judgements) Count() string {
 		len(j.byKey)-j.Tested, of[NoOrder], of[Unlearnt], few)
 }
 
-// Verdict returns what the results say of the row.
 func (row Row) Verdict(all map[string]Results, j *Judgements) (Verdict, error) {
 	if row.Without != "" {
 		return Verdict{Word: "no verdict: " + row.Without}, nil
