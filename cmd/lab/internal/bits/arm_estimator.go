@@ -23,8 +23,6 @@ import (
 //	∂E[U]/∂φ_jc ≈ Σ_k (U(b^ck) - mean_i U(b^ik)) (1/K - π_jk)
 type arm struct{ batch }
 
-func newARM(b batch) estimator { return arm{b} }
-
 func (a arm) evaluations() int { return 1 + a.categories*(a.categories-1)/2 }
 
 func (a arm) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {

@@ -26,10 +26,6 @@ type augment struct {
 	merged bool
 }
 
-func newAugment(b batch) estimator { return augment{b, false} }
-
-func newMerged(b batch) estimator { return augment{b, true} }
-
 func (e augment) evaluations() int { return 1 + lab.Bit(e.merged) }
 
 func (e augment) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {

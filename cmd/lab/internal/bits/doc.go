@@ -4,7 +4,7 @@
 //	arm gradients   arm.go   estimators against the exact gradient
 //	arm vae         vae.go   tables 2 and 3: autoencoders; wakesleep.go trains them without a gradient
 //
-// estimators.go lists the estimators. Each has a file, NAME_estimator.go.
+// estimators.go lists the estimators, which have files *_estimator.go.
 package bits
 
 import "infill/cmd/lab/internal/lab"

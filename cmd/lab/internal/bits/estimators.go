@@ -32,7 +32,7 @@ type estimatorKind struct {
 	name string
 	make func(batch) estimator
 	// binary says that it needs two categories in every slot, and relaxed that
-	// it needs energies of slots between 0 and 1.
+	// it also needs energies of slots between 0 and 1.
 	binary, relaxed bool
 	// biased says that its mean is not the gradient.
 	biased bool
@@ -41,23 +41,27 @@ type estimatorKind struct {
 }
 
 func estimatorKinds() []estimatorKind {
+	score := func(kind string) func(batch) estimator {
+		return func(b batch) estimator { return &scoreEstimator{batch: b, kind: kind} }
+	}
 	return []estimatorKind{
-		{name: "arm", make: newARM},
-		{name: "augment", make: newAugment, binary: true, step: true},
-		{name: "augment-merge", make: newMerged, binary: true, step: true},
-		{name: "ar", make: newScore("ar"), binary: true},
-		{name: "reinforce", make: newScore("reinforce")},
-		{name: "leave-one-out", make: newScore("leave-one-out")},
+		{name: "arm", make: func(b batch) estimator { return arm{b} }},
+		{name: "augment", make: func(b batch) estimator { return augment{b, false} }, binary: true, step: true},
+		{name: "augment-merge", make: func(b batch) estimator { return augment{b, true} }, binary: true, step: true},
+		{name: "ar", make: score("ar"), binary: true},
+		{name: "reinforce", make: score("reinforce")},
+		{name: "leave-one-out", make: score("leave-one-out")},
 		{name: "nvil", make: newNVIL},
-		{name: "muprop", make: newMuProp, binary: true, relaxed: true},
-		{name: "legrad", make: newLeGrad},
-		{name: "rebar", make: newREBAR, binary: true, relaxed: true},
-		{name: "relax", make: newRELAX, binary: true, relaxed: true},
-		{name: "concrete", make: newConcrete, binary: true, relaxed: true, biased: true},
-		{name: "straight-through", make: newStraightThrough, binary: true, relaxed: true, biased: true},
-		{name: "annealed-st", make: newAnnealedThrough, binary: true, relaxed: true, biased: true},
-		{name: "darn", make: newDARN, binary: true, relaxed: true, biased: true},
-		{name: "st-gumbel", make: newGumbel, binary: true, relaxed: true, biased: true},
+		{name: "muprop", make: func(b batch) estimator { return muProp{b} }, relaxed: true},
+		{name: "legrad", make: func(b batch) estimator { return leGrad{b} }},
+		{name: "rebar", make: func(b batch) estimator { return &rebar{batch: b, eta: 1, rate: 0.05} }, relaxed: true},
+		{name: "relax", make: newRELAX, relaxed: true},
+		{name: "concrete", make: func(b batch) estimator { return concrete{b, false} }, relaxed: true, biased: true},
+		{name: "straight-through", make: newAtBits(straightThrough), relaxed: true, biased: true},
+		{name: "annealed-st", make: func(b batch) estimator { return &annealedThrough{b, 1, steeper} }, relaxed: true,
+			biased: true},
+		{name: "darn", make: newAtBits(darn), relaxed: true, biased: true},
+		{name: "st-gumbel", make: func(b batch) estimator { return concrete{b, true} }, relaxed: true, biased: true},
 	}
 }
 
@@ -90,7 +94,7 @@ func newEstimator(name string, target samplers.Target) (estimator, error) {
 	switch {
 	case slices.Min(categories) != slices.Max(categories) || b.categories < 2:
 		needs = "as many categories in every slot, two at least"
-	case b.categories > 2 && kind.binary:
+	case b.categories > 2 && (kind.binary || kind.relaxed):
 		needs = "two categories in every slot"
 	case !soft && kind.relaxed:
 		needs = "energies of slots between 0 and 1"

@@ -15,8 +15,6 @@ import (
 // estimators.
 type leGrad struct{ batch }
 
-func newLeGrad(b batch) estimator { return leGrad{b} }
-
 func (e leGrad) evaluations() int { return 1 + e.slots*(e.categories-1) }
 
 func (e leGrad) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {

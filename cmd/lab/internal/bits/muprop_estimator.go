@@ -17,8 +17,6 @@ import (
 // The paper's further baselines, those of NVIL, are left out.
 type muProp struct{ batch }
 
-func newMuProp(b batch) estimator { return muProp{b} }
-
 // evaluations counts the state and the means; draws share the latter.
 func (muProp) evaluations() int { return 2 }
 

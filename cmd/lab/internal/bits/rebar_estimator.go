@@ -100,8 +100,6 @@ type rebar struct {
 	calls  int
 }
 
-func newREBAR(b batch) estimator { return &rebar{batch: b, eta: 1, rate: 0.05} }
-
 func (*rebar) evaluations() int { return 3 }
 
 func (e *rebar) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {

@@ -19,10 +19,6 @@ type scoreEstimator struct {
 	sum, count float64
 }
 
-func newScore(kind string) func(batch) estimator {
-	return func(b batch) estimator { return &scoreEstimator{batch: b, kind: kind} }
-}
-
 func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand,
 	gradient []float64) error {
 	more := e.categories - 1
