@@ -364,7 +364,7 @@ func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood
 func newARMAutoencoders() *lab.Study {
 	s := lab.NewStudy("arm vae")
 	f := s.Flags
-	images := lab.Validated(f, lab.ImageFlags(f))
+	images := lab.ImageFlags(f)
 	kinds := lab.ChoicesFlag(f, "structures", structures()[:3], structures())
 	chosen := lab.ChoicesFlag(f, "estimators", methods(trainers()), methods(estimators()))
 	bits := lab.WholeFlag(f, "bits", 20, 1, 1<<12, "bits of a latent layer")

@@ -27,13 +27,13 @@ func newIsing(f *pflag.FlagSet) maker {
 	lab.Instead(f, "couplings", "size", "coupling", "field")
 	return func(ctx context.Context, in *lab.Inputs) (*distribution, error) {
 		if *own != "" {
-			weights, field, err := readCouplings(in, *own)
+			m, err := lab.ReadAs(in, "couplings", *own, []string{"appendix-h"}, ".csv", parseCouplings)
 			if err != nil {
-				return nil, lab.Refuse("couplings", "%s: %w", *own, err)
+				return nil, err
 			}
-			d := &distribution{kind: "ising", Target: targets.NewDenseIsing(weights, field),
-				parameters: settings(f, "couplings"), observables: numbered(len(field), -1, 1)}
-			for _, b := range field {
+			d := &distribution{kind: "ising", Target: targets.NewDenseIsing(m.weights, m.field),
+				parameters: settings(f, "couplings"), observables: numbered(len(m.field), -1, 1)}
+			for _, b := range m.field {
 				d.independent = append(d.independent, lab.Bernoulli(logmath.Sigmoid(2*b)))
 			}
 			return d, d.settleSmall(ctx)
@@ -71,10 +71,7 @@ func newPotts(f *pflag.FlagSet) maker {
 		var err error
 		parameters := settings(f, "couplings")
 		if *own != "" {
-			p, err = readPotts(in, *own)
-			if err != nil {
-				err = lab.Refuse("couplings", "%s: %w", *own, err)
-			}
+			p, err = lab.ReadAs(in, "couplings", *own, nil, "", parsePotts)
 		} else {
 			p, err = pottsTorus(*size, *coupling, *given)
 			parameters = append(settings(f, "size", "coupling"), lab.Label{Name: "field", Value: lab.Joined(*given)})
@@ -149,10 +146,7 @@ func newTable(f *pflag.FlagSet) maker {
 		case *file != "":
 			d.inconsistent = false
 			d.parameters = settings(f, "energies")
-			target, err = readEnergies(in, *file)
-			if err != nil {
-				err = lab.Refuse("energies", "%s: %w", *file, err)
-			}
+			target, err = lab.ReadAs(in, "energies", *file, nil, "", parseEnergies)
 		// A table also has the errors of its gradient: one for each term,
 		// state, slot and category.
 		case states*float64(len(*categories)*slices.Max(*categories)**terms) > lab.MaxTable:

@@ -53,47 +53,41 @@ func readRows(text []byte, least int) (whole [][]int, numbers []float64, err err
 	return whole, numbers, nil
 }
 
-// readCouplings reads an Ising model from rows "site,other,coupling", and
+// couplings are those of an Ising model, [sites × sites], with its field.
+type couplings struct{ weights, field []float64 }
+
+// parseCouplings reads an Ising model from rows "site,other,coupling", and
 // "site,,field" for the field of a site.
-func readCouplings(in *lab.Inputs, name string) (weights, field []float64, err error) {
-	text, err := in.Read("couplings", name, []string{"appendix-h"}, ".csv")
-	if err != nil {
-		return nil, nil, err
-	}
+func parseCouplings(text []byte) (m couplings, err error) {
 	list, numbers, err := readRows(text, 1)
 	if err != nil {
-		return nil, nil, err
+		return m, err
 	}
 	n := 0
 	for _, at := range list {
 		if len(at) != 2 {
-			return nil, nil, errors.New("three columns are wanted: site, other, coupling")
+			return m, errors.New("three columns are wanted: site, other, coupling")
 		}
 		n = max(n, at[0], at[1])
 	}
 	if n > MaxLearnt {
-		return nil, nil, fmt.Errorf("%d sites, and there can be %d", n, MaxLearnt)
+		return m, fmt.Errorf("%d sites, and there can be %d", n, MaxLearnt)
 	}
-	weights = make([]float64, n*n)
-	field = make([]float64, n)
+	m = couplings{make([]float64, n*n), make([]float64, n)}
 	for i, at := range list {
 		if at[1] < 0 {
-			field[at[0]-1] = numbers[i]
+			m.field[at[0]-1] = numbers[i]
 		} else {
-			weights[(at[0]-1)*n+at[1]-1] = numbers[i]
-			weights[(at[1]-1)*n+at[0]-1] = numbers[i]
+			m.weights[(at[0]-1)*n+at[1]-1] = numbers[i]
+			m.weights[(at[1]-1)*n+at[0]-1] = numbers[i]
 		}
 	}
-	return weights, field, nil
+	return m, nil
 }
 
-// readPotts reads a Potts model from rows "site,state,other,state,coupling",
+// parsePotts reads a Potts model from rows "site,state,other,state,coupling",
 // and "site,state,,,field" for a field.
-func readPotts(in *lab.Inputs, name string) (*Protein, error) {
-	text, err := in.Read("couplings", name, nil, "")
-	if err != nil {
-		return nil, err
-	}
+func parsePotts(text []byte) (*Protein, error) {
 	list, numbers, err := readRows(text, 1)
 	if err != nil {
 		return nil, err
@@ -125,13 +119,9 @@ func readPotts(in *lab.Inputs, name string) (*Protein, error) {
 	return p, nil
 }
 
-// readEnergies reads a table with a row for each state: for each slot a
+// parseEnergies reads a table with a row for each state: for each slot a
 // category, from 0, and then the energy.
-func readEnergies(in *lab.Inputs, name string) (*targets.Table, error) {
-	text, err := in.Read("energies", name, nil, "")
-	if err != nil {
-		return nil, err
-	}
+func parseEnergies(text []byte) (*targets.Table, error) {
 	list, numbers, err := readRows(text, 0)
 	if err != nil {
 		return nil, err
@@ -161,13 +151,9 @@ func readEnergies(in *lab.Inputs, name string) (*targets.Table, error) {
 	return t, nil
 }
 
-// readMachine reads an RBM from a safetensors file: weights [hidden × visible],
+// parseMachine reads an RBM from a safetensors file: weights [hidden × visible],
 // hidden and visible biases.
-func readMachine(in *lab.Inputs, path string) (*targets.RBM, error) {
-	text, err := in.Read("weights", path, nil, "")
-	if err != nil {
-		return nil, err
-	}
+func parseMachine(text []byte) (*targets.RBM, error) {
 	f, err := safetensors.Parse(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		return nil, err

@@ -45,10 +45,7 @@ func newRBM(f *pflag.FlagSet) maker {
 		var err error
 		switch {
 		case *file != "":
-			m, err = readMachine(in, *file)
-			if err != nil {
-				return nil, lab.Refuse("weights", "%s: %w", *file, err)
-			}
+			m, err = lab.ReadAs(in, "weights", *file, nil, "", parseMachine)
 			d.parameters = settings(f, "weights")
 		case *data == "none":
 			m, err = targets.NewRandomRBM(*visible, *hidden, *scale, samplers.Streams(*own, "rbm", 1)[0])

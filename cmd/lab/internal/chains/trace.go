@@ -33,13 +33,9 @@ func newTrace() *lab.Study {
 		if *file == "" {
 			return nil, lab.Refuse("file", "name a trace, as infill --trace writes it")
 		}
-		text, err := in.Read("file", *file, nil, "")
+		t, err := lab.ReadAs(in, "file", *file, nil, "", readTrace)
 		if err != nil {
-			return nil, lab.Refuse("file", "%w", err)
-		}
-		t, err := readTrace(text)
-		if err != nil {
-			return nil, lab.Refuse("file", "%s: %w", *file, err)
+			return nil, err
 		}
 		p := s.NewPlan("U of the chains of a trace")
 		p.BetweenChains(len(t.u))

@@ -25,7 +25,7 @@ type learnImages struct {
 func newLearnImages() *lab.Study {
 	s := lab.NewStudy("learn images")
 	f := s.Flags
-	images := lab.Validated(f, lab.ImageFlags(f))
+	images := lab.ImageFlags(f)
 	o := &learnImages{
 		deepOptions: deepFlags(f, pcdFlags(f, 500, 50, 500, 0.001, 0),
 			"gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.3", "dmala:step-size=0.3"),

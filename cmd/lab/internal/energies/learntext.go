@@ -30,18 +30,14 @@ const (
 	firstWord
 )
 
-// readSentences reads a sentence from each line: words with spaces between
+// parseSentences reads a sentence from each line: words with spaces between
 // them. It leaves out sentences of more words.
-func readSentences(in *lab.Inputs, name string, words, vocabulary int) (*sentenceSet, error) {
-	text, err := in.Read("data", name, []string{"sentences"}, ".txt")
-	if err != nil {
-		return nil, lab.Refuse("data", "%s: %w", name, err)
-	}
+func parseSentences(text string, words, vocabulary int) (*sentenceSet, error) {
 	s := &sentenceSet{words: words, vocabulary: []string{"", "?"}}
 	var kept [][]string
 	lines := 0
 	counts := map[string]int{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		sentence := strings.Fields(line)
 		if len(sentence) == 0 {
 			continue
@@ -56,8 +52,7 @@ func readSentences(in *lab.Inputs, name string, words, vocabulary int) (*sentenc
 		}
 	}
 	if len(kept) < 5 {
-		return nil, lab.Refuse("data", "%s: %d sentences of at most %d words: at least 5 are needed", name, len(kept),
-			words)
+		return nil, fmt.Errorf("%d sentences of at most %d words: at least 5 are needed", len(kept), words)
 	}
 	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
@@ -140,7 +135,8 @@ func newLearnText() *lab.Study {
 		if err := o.check(); err != nil {
 			return nil, err
 		}
-		set, err := readSentences(in, *data, *words, *vocabulary)
+		set, err := lab.ReadAs(in, "data", *data, []string{"sentences"}, ".txt",
+			func(text []byte) (*sentenceSet, error) { return parseSentences(string(text), *words, *vocabulary) })
 		if err != nil {
 			return nil, err
 		}

@@ -73,35 +73,41 @@ const (
 // amino acids.
 const residues = "-ACDEFGHIKLMNPQRSTVWY"
 
-// readAlignment reads sequences of equal length in FASTA. Lower case, points
-// and letters that stand for no amino acid become gaps, as in the tools that
-// write alignments.
-func readAlignment(text string) (sequences []int, sites int, err error) {
-	for n, record := range strings.Split("\n"+text, "\n>") {
+// alignment has sequences of equal length, [any number × sites].
+type alignment struct {
+	sequences []int
+	sites     int
+}
+
+// parseAlignment reads an alignment in FASTA. Lower case, points and letters
+// that stand for no amino acid become gaps, as in the tools that write
+// alignments.
+func parseAlignment(text []byte) (a alignment, err error) {
+	for n, record := range strings.Split("\n"+string(text), "\n>") {
 		_, letters, _ := strings.Cut(record, "\n")
 		letters = strings.Join(strings.Fields(letters), "")
 		if letters == "" {
 			continue // skip text before the first sequence
 		}
-		length := len(sequences)
+		length := len(a.sequences)
 		for _, letter := range letters {
-			sequences = append(sequences, max(0, strings.IndexRune(residues, letter)))
+			a.sequences = append(a.sequences, max(0, strings.IndexRune(residues, letter)))
 		}
-		length = len(sequences) - length
-		sites = cmp.Or(sites, length)
-		if length != sites {
-			return nil, 0, fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted", n, length,
-				sites)
+		length = len(a.sequences) - length
+		a.sites = cmp.Or(a.sites, length)
+		if length != a.sites {
+			return a, fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted", n, length, a.sites)
 		}
 	}
-	if sites < 2 || sites > maxSequence {
-		return nil, 0, fmt.Errorf("sequences of %d letters: there can be 2 to %d", sites, maxSequence)
+	if a.sites < 2 || a.sites > maxSequence {
+		return a, fmt.Errorf("sequences of %d letters: there can be 2 to %d", a.sites, maxSequence)
 	}
-	return sequences, sites, nil
+	return a, nil
 }
 
-// readContacts reads the contacts: two sites a line, counted from 1.
-func readContacts(t *chains.Protein, text string) error {
+// parseContacts makes a protein with contacts: two sites a line, counted from 1.
+func parseContacts(text string, sites int) (*chains.Protein, error) {
+	t := chains.NewProtein(sites, len(residues))
 	for n, line := range strings.Split(text, "\n") {
 		words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r,", r) })
 		if len(words) == 0 {
@@ -109,15 +115,15 @@ func readContacts(t *chains.Protein, text string) error {
 		}
 		i, _ := strconv.Atoi(words[0])
 		j, _ := strconv.Atoi(words[len(words)-1])
-		if len(words) != 2 || min(i, j) < 1 || max(i, j) > t.Sites {
-			return fmt.Errorf("line %d: %q is no pair of sites from 1 to %d", n+1, line, t.Sites)
+		if len(words) != 2 || min(i, j) < 1 || max(i, j) > sites {
+			return nil, fmt.Errorf("line %d: %q is no pair of sites from 1 to %d", n+1, line, sites)
 		}
 		t.Touch(i-1, j-1)
 	}
 	if !slices.Contains(t.Contacts, true) {
-		return errors.New("no contact in it")
+		return nil, errors.New("no contact in it")
 	}
-	return nil
+	return t, nil
 }
 
 // proteinFlags defines the flags for a made-up protein, and returns a function
@@ -200,33 +206,22 @@ func newLearnContacts() *lab.Study {
 
 // readFamily reads an alignment and its contacts. Without files, it returns a
 // made-up protein and no sequences.
-func readFamily(in *lab.Inputs, alignment, contacts string, makeUp func(n int) (*chains.Protein, error),
+func readFamily(in *lab.Inputs, aligned, contacts string, makeUp func(n int) (*chains.Protein, error),
 ) (p *chains.Protein, sequences []int, err error) {
-	if (alignment == "") != (contacts == "") {
+	if (aligned == "") != (contacts == "") {
 		return nil, nil, lab.Refuse("alignment", "it goes with --contacts: give both or none")
 	}
-	if alignment == "" {
+	if aligned == "" {
 		p, err = makeUp(0)
 		return p, nil, err
 	}
-	text, err := in.Read("alignment", alignment, nil, "")
+	a, err := lab.ReadAs(in, "alignment", aligned, nil, "", parseAlignment)
 	if err != nil {
-		return nil, nil, lab.Refuse("alignment", "%s: %w", alignment, err)
+		return nil, nil, err
 	}
-	sequences, sites, err := readAlignment(string(text))
-	if err != nil {
-		return nil, nil, lab.Refuse("alignment", "%s: %w", alignment, err)
-	}
-	text, err = in.Read("contacts", contacts, nil, "")
-	if err != nil {
-		return nil, nil, lab.Refuse("contacts", "%s: %w", contacts, err)
-	}
-	p = chains.NewProtein(sites, len(residues))
-	err = readContacts(p, string(text))
-	if err != nil {
-		return nil, nil, lab.Refuse("contacts", "%s: %w", contacts, err)
-	}
-	return p, sequences, nil
+	p, err = lab.ReadAs(in, "contacts", contacts, nil, "",
+		func(text []byte) (*chains.Protein, error) { return parseContacts(string(text), a.sites) })
+	return p, a.sequences, err
 }
 
 // recall returns which fraction of p's n contacts is among the n pairs with the

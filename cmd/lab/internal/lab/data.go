@@ -46,15 +46,7 @@ const MaxTable = 1 << 24
 // ReadRegression reads one of the laboratory's tables, or a CSV file. The last
 // column is the number to predict.
 func ReadRegression(in *Inputs, name string) (*regression, error) {
-	text, err := in.Read("data", name, Regressions(), ".csv")
-	if err != nil {
-		return nil, Refuse("data", "%s: %w", name, err)
-	}
-	t, err := parseRegression(text)
-	if err != nil {
-		return nil, Refuse("data", "%s: %w", name, err)
-	}
-	return t, nil
+	return ReadAs(in, "data", name, Regressions(), ".csv", parseRegression)
 }
 
 func parseRegression(text []byte) (*regression, error) {
@@ -168,34 +160,26 @@ func ReadPictures(in *Inputs, option, name string, side int) (*ImageSet, error) 
 		}
 		return s, nil
 	}
-	text, err := in.Read(option, name, ImageSets(), ".txt")
-	if err != nil {
-		return nil, Refuse(option, "%s: %w", name, err)
-	}
-	if name == "digits" {
-		return parseDigits(string(text)), nil
-	}
 	parse := parseIDX
+	if name == "digits" {
+		parse = parseDigits
+	}
 	if strings.HasSuffix(name, ".amat") {
 		parse = parseAMAT
 	}
-	s, err := parse(text)
-	if err != nil {
-		return nil, Refuse(option, "%s: %w", name, err)
-	}
-	return s, nil
+	return ReadAs(in, option, name, ImageSets(), ".txt", parse)
 }
 
 // parseDigits reads images, one a line, of 64 grey levels. A level is a
 // character: 0 to 9, and a to g for 10 to 16.
-func parseDigits(text string) *ImageSet {
+func parseDigits(text []byte) (*ImageSet, error) {
 	p := &ImageSet{Rows: 8, Columns: 8}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(string(text)) {
 		for _, letter := range line[:64] {
 			p.Train = append(p.Train, float64(strings.IndexRune("0123456789abcdefg", letter))/16)
 		}
 	}
-	return p
+	return p, nil
 }
 
 // maxPixels is the largest number of pixels in a file.
@@ -273,6 +257,8 @@ func ImageFlags(f *pflag.FlagSet) func(*Inputs) (*ImageSet, error) {
 	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
 	side := WholeFlag(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
+	validation := f.String("validation", "", "`FILE` of images that choose which weights are tested; the last ones when "+
+		"not given")
 	return func(in *Inputs) (*ImageSet, error) {
 		s, err := ReadPictures(in, "data", *data, *side)
 		switch {
@@ -288,7 +274,10 @@ func ImageFlags(f *pflag.FlagSet) func(*Inputs) (*ImageSet, error) {
 		case len(s.Train) < 5*s.Pixels():
 			return nil, Refuse("data", "%d images: at least 5 are needed", len(s.Train)/s.Pixels())
 		}
-		return s, nil
+		if *validation != "" {
+			s.Validation, err = s.alike(in, "validation", *validation, *side)
+		}
+		return s, err
 	}
 }
 
@@ -303,20 +292,6 @@ func (s *ImageSet) alike(in *Inputs, option, name string, side int) ([]float64, 
 			other.Columns, s.Rows, s.Columns)
 	}
 	return other.Train, nil
-}
-
-// Validated makes a set that images reads also have the images of --validation.
-func Validated(f *pflag.FlagSet, images func(*Inputs) (*ImageSet, error)) func(*Inputs) (*ImageSet, error) {
-	name := f.String("validation", "", "`FILE` of images that choose which weights are tested; the last ones when not "+
-		"given")
-	return func(in *Inputs) (*ImageSet, error) {
-		s, err := images(in)
-		if err != nil || *name == "" {
-			return s, err
-		}
-		s.Validation, err = s.alike(in, "validation", *name, s.Rows)
-		return s, err
-	}
 }
 
 // Best keeps the weights that validate best.

@@ -46,3 +46,17 @@ func (in *Inputs) Read(option, name string, known []string, extension string) ([
 	in.Add(option, name, fmt.Sprintf("%x", sha256.Sum256(text)))
 	return text, nil
 }
+
+// ReadAs reads the file that an option names, as [Inputs.Read] does, and parses
+// it. Errors name the option and the file.
+func ReadAs[T any](in *Inputs, option, name string, known []string, extension string,
+	parse func(text []byte) (T, error)) (value T, err error) {
+	text, err := in.Read(option, name, known, extension)
+	if err == nil {
+		value, err = parse(text)
+	}
+	if err != nil {
+		return value, Refuse(option, "%s: %w", name, err)
+	}
+	return value, nil
+}
