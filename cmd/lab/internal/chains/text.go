@@ -10,6 +10,7 @@ import (
 	"infill/lm"
 	"infill/models"
 	"infill/samplers"
+	"infill/tokenize"
 )
 
 // newText makes the target of fills of a template, under a masked language
@@ -21,23 +22,13 @@ func newText(f *pflag.FlagSet) maker {
 		"the most probable tokens, which a blank may take")
 	name := f.String("model", "", "`NAME` of a model, or a folder with one (default: the built-in)")
 	return func(ctx context.Context, in *lab.Inputs) (*distribution, error) {
-		bundle, err := models.Open(*name)
-		if err != nil {
-			return nil, err
-		}
-		in.Add("model", bundle.Name, bundle.SHA256)
-		tokenizer, err := bundle.Tokenizer()
+		model, tokenizer, err := OpenModel(ctx, in, "model", *name)
 		if err != nil {
 			return nil, err
 		}
 		typed, err := tokenizer.Template(*template)
 		if err != nil {
 			return nil, lab.Refuse("template", "%w", err)
-		}
-		model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
-			SeparatorID: tokenizer.SeparatorID()})
-		if err != nil {
-			return nil, err
 		}
 		logp, err := Expected(ctx, model, typed.IDs, typed.Slots)
 		if err != nil {
@@ -58,6 +49,22 @@ func newText(f *pflag.FlagSet) maker {
 		d.observables = indicators(d.Target.Categories())
 		return d, d.settleSmall(ctx)
 	}
+}
+
+// OpenModel opens the model that an option names, on the CPU.
+func OpenModel(ctx context.Context, in *lab.Inputs, option, name string) (*lm.MaskedLM, *tokenize.Tokenizer, error) {
+	bundle, err := models.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	in.Add(option, bundle.Name, bundle.SHA256)
+	tokenizer, err := bundle.Tokenizer()
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
+		SeparatorID: tokenizer.SeparatorID()})
+	return model, tokenizer, err
 }
 
 // Expected returns log P of every token in some slots of a text while all of them

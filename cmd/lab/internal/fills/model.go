@@ -2,8 +2,10 @@ package fills
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -19,8 +21,8 @@ import (
 	"infill/cmd/lab/internal/lab"
 	"infill/infill"
 	"infill/internal/eval/corpus"
+	"infill/internal/parallel"
 	"infill/lm"
-	"infill/models"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -72,21 +74,11 @@ func newLanguage(model *lm.MaskedLM, name string, tokenizer *tokenize.Tokenizer)
 }
 
 func openLanguage(ctx context.Context, name string, in *lab.Inputs) (*language, error) {
-	bundle, err := models.Open(name)
+	model, tokenizer, err := chains.OpenModel(ctx, in, "models", name)
 	if err != nil {
 		return nil, err
 	}
-	tokenizer, err := bundle.Tokenizer()
-	if err != nil {
-		return nil, err
-	}
-	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
-		SeparatorID: tokenizer.SeparatorID()})
-	if err != nil {
-		return nil, err
-	}
-	in.Add("models", bundle.Name, bundle.SHA256)
-	return newLanguage(model, filepath.Base(bundle.Name), tokenizer), nil
+	return newLanguage(model, filepath.Base(model.Description().Name), tokenizer), nil
 }
 
 // A measurement is one number for every item and model.
@@ -112,8 +104,8 @@ func (m *measurement) estimate(number func(values []float64) float64) (mean, sta
 		residuals[m.clusters[i]] += number(values) - mean
 	}
 	squares := 0.0
-	for _, r := range residuals {
-		squares += r * r
+	for _, cluster := range slices.Sorted(maps.Keys(residuals)) { // so that equal runs round equally
+		squares += residuals[cluster] * residuals[cluster]
 	}
 	n := float64(len(residuals))
 	standardError = math.Sqrt(squares*n/(n-1)) / float64(len(m.values))
@@ -567,32 +559,22 @@ func (l *language) score(ctx context.Context, text string) (float64, error) {
 
 // fieldsOf returns the lines of a table of texts: its columns, apart by tabs.
 func fieldsOf(text string, columns int) (lines [][]string, err error) {
-	for number, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		cells := strings.Split(line, "\t")
-		if len(cells) != columns {
-			return nil, fmt.Errorf("line %d has %d columns, not %d", number+1, len(cells), columns)
-		}
-		lines = append(lines, cells)
-	}
-	return lines, nil
+	table := csv.NewReader(strings.NewReader(text))
+	table.Comma = '\t'
+	table.Comment = '#'
+	table.LazyQuotes = true
+	table.FieldsPerRecord = columns
+	return table.ReadAll()
 }
 
 // measureClozes asks for the first five answers. Clozes that are asked at once
 // share calls.
 func (r *knowledgeRun) measureClozes(ctx context.Context, all []*language) error {
 	hits := make([]clozeHits, len(r.clozes))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(lm.InFlight(0))
-	for number, cloze := range r.clozes {
-		group.Go(func() (err error) {
-			hits[number], err = answer(inner, all, cloze)
-			return err
-		})
-	}
-	err := group.Wait()
+	err := parallel.All(ctx, lm.InFlight(0), len(hits), func(ctx context.Context, number int) (err error) {
+		hits[number], err = answer(ctx, all, r.clozes[number])
+		return err
+	})
 	if err != nil {
 		return err
 	}
