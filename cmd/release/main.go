@@ -32,7 +32,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	r := release{root: "."}
+	var r release
 	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH,
 		"`OS/ARCH` to build for; another one needs -cc")
 	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
@@ -49,8 +49,7 @@ func main() {
 }
 
 type release struct {
-	root, platform, out string
-	compiler, os, arch  string
+	platform, out, compiler, os, arch string
 }
 
 type file struct {
@@ -74,20 +73,23 @@ func (r *release) run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, r.programName())
+	program := file{name: "infill", program: true}
+	if r.os == "windows" {
+		program.name = "infill.exe"
+	}
+	path := filepath.Join(folder, program.name)
 	if err := r.build(ctx, path); err != nil {
 		return err
 	}
-	content, err := os.ReadFile(path)
+	program.content, err = os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	program := file{r.programName(), content, true}
 	tag, err := r.wheelTag(path)
 	if err != nil {
 		return err
 	}
-	wheel, err := r.wheel(program, tag)
+	wheel, err := wheel(program, tag)
 	if err != nil {
 		return err
 	}
@@ -99,19 +101,11 @@ func (r *release) run(ctx context.Context) error {
 	return os.WriteFile(path+".sha256", fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(wheel.content), wheel.name), 0o644)
 }
 
-func (r *release) programName() string {
-	if r.os == "windows" {
-		return "infill.exe"
-	}
-	return "infill"
-}
-
 // build builds the program. The program contains no path and no time, so that
 // two builds are equal byte for byte.
 func (r *release) build(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
-		"-s -w -buildid= -X infill/infill.commit="+r.commit(ctx), "-o", path, "./cmd/infill")
-	cmd.Dir = r.root
+		"-s -w -buildid= -X infill/infill.commit="+commit(ctx), "-o", path, "./cmd/infill")
 	cmd.Stdout = os.Stderr
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS="+r.os, "GOARCH="+r.arch)
@@ -125,9 +119,8 @@ func (r *release) build(ctx context.Context, path string) error {
 }
 
 // commit returns the commit of the build, or "" outside a checkout.
-func (r *release) commit(ctx context.Context) string {
+func commit(ctx context.Context) string {
 	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
-	cmd.Dir = r.root
 	name, err := cmd.Output()
 	if err != nil {
 		return ""

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"debug/elf"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,20 +19,8 @@ import (
 	"infill/infill"
 )
 
-const metadata = `Metadata-Version: 2.4
-Name: infill
-Version: %s
-Summary: Fill the blanks of a text jointly, with a masked language model
-License-Expression: MIT AND Apache-2.0
-License-File: LICENSE
-License-File: NOTICE
-Requires-Python: >=3.11
-Requires-Dist: onnxruntime>=1.24.1
-Provides-Extra: pandas
-Requires-Dist: pandas; extra == "pandas"
-Description-Content-Type: text/markdown
-
-%s`
+//go:embed metadata.txt
+var metadata string
 
 // number is the version of the wheel, as Python's packages write it: 0.4.0.dev0 for
 // 0.4.0-dev.
@@ -39,17 +29,17 @@ var number = strings.ReplaceAll(infill.Number, "-dev", ".dev0")
 // wheel makes the wheel: the Python package, the program as a script, and
 // metadata for installers.
 // https://packaging.python.org/en/latest/specifications/binary-distribution-format/
-func (r *release) wheel(program file, tag string) (file, error) {
-	readme, err := os.ReadFile(filepath.Join(r.root, "python", "README.md"))
+func wheel(program file, tag string) (file, error) {
+	readme, err := os.ReadFile(filepath.Join("python", "README.md"))
 	if err != nil {
 		return file{}, err
 	}
-	files, err := r.read("python", "infill", "*.py", "py.typed")
+	files, err := read("python", "infill/*.py", "infill/py.typed")
 	if err != nil {
 		return file{}, err
 	}
 	info := fmt.Sprintf("infill-%s.dist-info/", number)
-	licences, err := r.read(".", ".", "LICENSE", "NOTICE")
+	licences, err := read(".", "LICENSE", "NOTICE")
 	if err != nil {
 		return file{}, err
 	}
@@ -73,29 +63,25 @@ func (r *release) wheel(program file, tag string) (file, error) {
 	return file{fmt.Sprintf("infill-%s-py3-none-%s.whl", number, tag), content, false}, err
 }
 
-// read reads those files of a folder that match patterns. Names are relative to base.
-func (r *release) read(base, folder string, patterns ...string) ([]file, error) {
-	var files []file
+// read reads those files of a folder that match patterns. Names are relative to
+// the folder.
+func read(folder string, patterns ...string) (files []file, err error) {
+	root := os.DirFS(folder)
 	for _, pattern := range patterns {
-		paths, err := filepath.Glob(filepath.Join(r.root, base, folder, pattern))
+		names, err := fs.Glob(root, pattern)
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range paths {
-			content, err := os.ReadFile(path)
+		for _, name := range names {
+			content, err := fs.ReadFile(root, name)
 			if err != nil {
 				return nil, err
 			}
-			name, err := filepath.Rel(filepath.Join(r.root, base), path)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, file{filepath.ToSlash(name), content, false})
+			files = append(files, file{name, content, false})
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no %s: run this in the repository's root", filepath.Join(r.root, base, folder),
-			strings.Join(patterns, ", "))
+		return nil, fmt.Errorf("%s has no %s: run this in the repository's root", folder, strings.Join(patterns, ", "))
 	}
 	return files, nil
 }
@@ -109,7 +95,10 @@ func zipped(files []file) ([]byte, error) {
 	z := zip.NewWriter(&out)
 	for _, f := range files {
 		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: published}
-		header.SetMode(f.mode())
+		header.SetMode(0o644)
+		if f.program {
+			header.SetMode(0o755)
+		}
 		w, err := z.CreateHeader(header)
 		if err != nil {
 			return nil, err
@@ -120,13 +109,6 @@ func zipped(files []file) ([]byte, error) {
 	}
 	err := z.Close()
 	return out.Bytes(), err
-}
-
-func (f file) mode() os.FileMode {
-	if f.program {
-		return 0o755
-	}
-	return 0o644
 }
 
 // wheelTag returns the tag of the platform for installers; on Linux, it has the

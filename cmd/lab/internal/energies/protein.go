@@ -96,7 +96,8 @@ func parseAlignment(text []byte) (a alignment, err error) {
 		length = len(a.sequences) - length
 		a.sites = cmp.Or(a.sites, length)
 		if length != a.sites {
-			return a, fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted", n, length, a.sites)
+			return a, fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted", n, length,
+				a.sites)
 		}
 	}
 	if a.sites < 2 || a.sites > maxSequence {

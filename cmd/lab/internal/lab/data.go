@@ -257,8 +257,8 @@ func ImageFlags(f *pflag.FlagSet) func(*Inputs) (*ImageSet, error) {
 	test := f.String("test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
 	side := WholeFlag(f, "side", 4, 2, 8, "pixels of a side of bars and stripes")
-	validation := f.String("validation", "", "`FILE` of images that choose which weights are tested; the last ones when "+
-		"not given")
+	validation := f.String("validation", "",
+		"`FILE` of images that choose which weights are tested; the last ones when not given")
 	return func(in *Inputs) (*ImageSet, error) {
 		s, err := ReadPictures(in, "data", *data, *side)
 		switch {

@@ -32,9 +32,7 @@ type Document struct {
 	Sentences []NotJudged `json:"sentences-not-judged"`
 }
 
-// A Section is a figure, a table or another part of a paper: DLP is the
-// discrete Langevin paper, GWG is the slides of Gibbs with Gradients, and ARM
-// the slides of Yin and Zhou.
+// A Section is a figure, a table or another part of a paper.
 type Section struct {
 	Name    string `json:"section"`
 	Picture string // a file of docs/pictures
@@ -42,33 +40,17 @@ type Section struct {
 	Rows    []Row
 }
 
-// A Row is what a section shows in one way, and what came of it.
+// A Row is what a section shows in one way, and what came of it. The head of
+// claims.yaml says what each field of a row and of a statement is.
 type Row struct {
-	Of    string `json:"-"` // the section
-	Shows string
-	// Here says what came of it. In braces are numbers of the results, as
-	// {learn-ising|log-rmse|%.3f|sampler=gwg;steps=5}.
-	Here string
-	// Smaller says what is smaller or weaker here than in the paper.
-	Smaller    string
-	Statements []Statement
-	Claims     []Claim `json:"-"` // of the statements
-	// Exact are orders of exact numbers, which need no repetitions.
-	Exact []Exact
-	// Test names the test that shows the row, in place of numbers.
-	Test string
-	// Without says why there is no verdict.
-	Without string
-	// Unjudged are statements that nothing here judges, and Left their claims.
-	Unjudged []Statement
-	Left     []Claim `json:"-"`
-	// Paper is what the paper has beside its statements. In braces are its
-	// numbers, as {@DLP|3|BERT-base, GWG|self-BLEU}.
-	Paper string
-	// Also lists results that only Here has numbers of. Command is one whose
-	// results are not stored, and Takes its time on one core.
-	Also           []string
-	Command, Takes string
+	Of                   string `json:"-"` // the section
+	Shows, Here, Smaller string
+	Statements, Unjudged []Statement
+	Claims, Left         []Claim `json:"-"` // of the statements, and of those that are not judged
+	Exact                []Exact
+	Test, Without, Paper string
+	Also                 []string
+	Command, Takes       string
 }
 
 // Exact is an order of exact numbers that holds in each of some rows.
@@ -87,27 +69,14 @@ type NotJudged struct{ Place, Says, Reason string }
 // A Statement is a sentence, a figure or a table of a paper, with the numbers
 // here that it is about.
 type Statement struct {
-	Says string // where the paper says it, and its words
-	// Number is RESULTS COLUMN. Other is another column for what the first
-	// cell of a claim is compared with.
-	Number, Other string
-	Label         string   // tells the cells apart; "" is sampler
-	Where         []string // labels that cells share, as steps=5: a claim for each
-	// Less is a cell whose number is taken from each number of a claim.
-	Less string
-	// About is what a claim says of Where: {steps} is the value of that label.
-	About *string
-	// Claims are those that the paper has in words or in a picture, as
-	// "A below B C", "A above B", "A within 0.2 of B" or, for a ratio,
-	// "A within 1.25 times 2.5 of B". Before = a claim may have other words.
-	Claims []string
-	// Cells is where the paper's table has {set} and {method}, as
-	// DLP|1|{set}|{method}. Sets are its data sets, as NAME or as NAME = {set},
-	// and Methods as {method} = LABEL. Without Claims, each two methods make a
-	// claim, or each with Of.
-	Cells         string
-	Sets, Methods []string
-	Of            string
+	Says, Number, Other, Label string
+	Where                      []string
+	Less                       string
+	About                      *string
+	Claims                     []string
+	Cells                      string
+	Sets, Methods              []string
+	Of                         string
 }
 
 // Claims returns the program's own claims.

@@ -2,8 +2,10 @@ package papers
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -50,25 +52,16 @@ func readNumbers(text []byte) (map[Place]Printed, error) {
 		if _, twice := all[p]; twice {
 			return nil, fmt.Errorf("line %d: %s is there twice", n+2, p)
 		}
-		var number Printed
-		switch row[4] {
-		case "=":
-		case "≤":
-			number.Bound = true
-		default:
+		if row[4] != "=" && row[4] != "≤" {
 			return nil, fmt.Errorf("line %d: %q is not = or ≤", n+2, row[4])
 		}
-		number.Value, err = strconv.ParseFloat(row[5], 64)
+		value, err := strconv.ParseFloat(row[5], 64)
+		printed, failed := strconv.ParseFloat(cmp.Or(row[6], "0"), 64)
+		err = errors.Join(err, failed)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n+2, err)
 		}
-		if row[6] != "" {
-			number.Error, err = strconv.ParseFloat(row[6], 64)
-			if err != nil {
-				return nil, fmt.Errorf("line %d: %w", n+2, err)
-			}
-		}
-		all[p] = number
+		all[p] = Printed{row[4] == "≤", value, printed}
 	}
 	return all, nil
 }
