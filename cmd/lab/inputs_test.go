@@ -15,6 +15,7 @@ import (
 	"infill/cmd/lab/internal/fills"
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/safetensors"
 )
 
@@ -40,7 +41,7 @@ func machine(t *testing.T, w float32) string {
 		}}
 	}
 	var b bytes.Buffer
-	labtest.None(t, safetensors.Write(&b, nil, []safetensors.Data{part("weights", 2, 2), part("hidden", 2),
+	check.OK(t, safetensors.Write(&b, nil, []safetensors.Data{part("weights", 2, 2), part("hidden", 2),
 		part("visible", 2)}))
 	return b.String()
 }
@@ -100,7 +101,7 @@ func TestInputs(t *testing.T) {
 		if err != nil || again.Signature != first.Signature {
 			t.Errorf("%s --%s, the same file: %v", c.study, c.option, err)
 		}
-		labtest.None(t, os.WriteFile(path, []byte(c.after), 0o600))
+		check.OK(t, os.WriteFile(path, []byte(c.after), 0o600))
 		var option *lab.OptionError
 		_, err = run()
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), "another experiment ("+c.option+":") {
@@ -123,8 +124,8 @@ func TestInputs(t *testing.T) {
 			_, err := study(t, name, settings...).Run(t.Context(), lab.StudyOptions{Seed: 1, Folder: folder})
 			return err
 		}
-		labtest.None(t, run())
-		labtest.None(t, os.WriteFile(path, []byte("a,b,c\n1,2,0.2\n"), 0o600))
+		check.OK(t, run())
+		check.OK(t, os.WriteFile(path, []byte("a,b,c\n1,2,0.2\n"), 0o600))
 		if err := run(); err == nil || !strings.Contains(err.Error(), "another experiment (couplings:") {
 			t.Errorf("%s, a changed file: error %v", name, err)
 		}
@@ -137,7 +138,7 @@ func TestInputs(t *testing.T) {
 	}
 	preset := chains.NewPreset()
 	for flag, value := range map[string]string{"preset": "dlp-figure-3", "chains": "2", "steps": "6"} {
-		labtest.None(t, preset.Flags.Set(flag, value))
+		check.OK(t, preset.Flags.Set(flag, value))
 	}
 	text = labtest.Studied(t, preset, lab.StudyOptions{Seed: 1}).Signature
 	if !strings.Contains(text, "|preset:dlp-figure-3@") {

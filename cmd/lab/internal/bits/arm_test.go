@@ -14,19 +14,20 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/targets"
 	"infill/samplers"
 )
 
 // One estimate is the formula of algorithm 1 at the stream's own numbers.
 func TestARMEstimate(t *testing.T) {
-	target := labtest.Must(targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8))))(t)
+	target := check.Must(targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8))))(t)
 	w := labtest.Enumerated(t, target)
 	logits := []float64{0.7, -1.1, 0.2}
 	got := make([]float64, 3)
 	for seed := range uint64(20) {
-		arm := labtest.Must(newEstimator("arm", target))(t)
-		labtest.None(t, arm.estimate(t.Context(), logits, 1, rand.New(rand.NewPCG(seed, 1)), got))
+		arm := check.Must(newEstimator("arm", target))(t)
+		check.OK(t, arm.estimate(t.Context(), logits, 1, rand.New(rand.NewPCG(seed, 1)), got))
 		u, right, left := make([]float64, 3), make([]int, 3), make([]int, 3)
 		twin := rand.New(rand.NewPCG(seed, 1))
 		for j, phi := range logits {
@@ -40,13 +41,13 @@ func TestARMEstimate(t *testing.T) {
 			labtest.Near(t, fmt.Sprintf("seed %d, slot %d", seed, j), got[j], want, 1e-12)
 		}
 	}
-	table := labtest.Must(targets.NewTable([]int{3, 2}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{}))(t)
+	table := check.Must(targets.NewTable([]int{3, 2}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{}))(t)
 	if _, err := newEstimator("arm", table); !errors.Is(err, samplers.ErrUnsupported) {
 		t.Errorf("slots of three and two categories: error %v", err)
 	}
-	table = labtest.Must(targets.NewTable([]int{2, 2}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{}))(t)
+	table = check.Must(targets.NewTable([]int{2, 2}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{}))(t)
 	table.Set([]int{0, 1}, math.Inf(-1))
-	err := labtest.Must(newEstimator("arm", table))(t).estimate(t.Context(), logits[:2], 100,
+	err := check.Must(newEstimator("arm", table))(t).estimate(t.Context(), logits[:2], 100,
 		rand.New(rand.NewPCG(1, 1)), got[:2])
 	if err == nil || !strings.Contains(err.Error(), "no finite expectation") {
 		t.Errorf("a forbidden state leaves no expectation: error %v", err)
@@ -98,9 +99,9 @@ func TestEstimators(t *testing.T) {
 // TestGumbel: an estimate is the difference of the energy at the bits plus what
 // the relaxed bits move by.
 func TestGumbel(t *testing.T) {
-	target := labtest.Must(targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8))))(t)
+	target := check.Must(targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8))))(t)
 	logits, got := []float64{0.7, -1.1, 0.2, 0.1, 2, -0.4}, make([]float64, 6) // two rows
-	labtest.None(t, labtest.Must(newEstimator("st-gumbel", target))(t).estimate(t.Context(), logits, 1,
+	check.OK(t, check.Must(newEstimator("st-gumbel", target))(t).estimate(t.Context(), logits, 1,
 		rand.New(rand.NewPCG(1, 2)), got))
 	soft := func(phi []float64) (hard, s []float64) {
 		twin := rand.New(rand.NewPCG(1, 2))
@@ -117,7 +118,7 @@ func TestGumbel(t *testing.T) {
 		floats.Sub(moved, at)
 		floats.Add(moved, hard)
 		energy := make([]float64, 2)
-		labtest.None(t, target.RelaxedEnergyGradient(t.Context(), moved, energy, make([]float64, 6)))
+		check.OK(t, target.RelaxedEnergyGradient(t.Context(), moved, energy, make([]float64, 6)))
 		return floats.Sum(energy)
 	}
 	for i, want := range fd.Gradient(nil, sum, logits, &fd.Settings{Formula: fd.Central}) {

@@ -13,6 +13,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
@@ -49,7 +50,7 @@ func meanOverNoise(t *testing.T, e estimator, logits []float64, draws, numbers i
 				}
 			}
 		}
-		labtest.None(t, e.estimate(t.Context(), rows, draws, rand.New(s), got))
+		check.OK(t, e.estimate(t.Context(), rows, draws, rand.New(s), got))
 		for i, g := range got {
 			mean[i%len(logits)] += g / float64(count)
 		}
@@ -64,11 +65,11 @@ func meanOverNoise(t *testing.T, e estimator, logits []float64, draws, numbers i
 // it has learned, so that estimates do not depend on each other.
 func frozen(t *testing.T, name string, target samplers.Target, logits []float64) estimator {
 	t.Helper()
-	e := labtest.Must(newEstimator(name, target))(t)
+	e := check.Must(newEstimator(name, target))(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	got := make([]float64, len(logits))
 	for range 200 {
-		labtest.None(t, e.estimate(t.Context(), logits, 2, r, got))
+		check.OK(t, e.estimate(t.Context(), logits, 2, r, got))
 	}
 	switch of := e.(type) {
 	case *nvil:
@@ -107,8 +108,8 @@ func frozen(t *testing.T, name string, target samplers.Target, logits []float64)
 func TestEstimatorBias(t *testing.T) {
 	one := []float64{math.Log(0.25 / 0.75)}
 	two := []float64{math.Log(0.25 / 0.75), math.Log(0.6 / 0.4)}
-	bits := labtest.Must(targets.NewRandomRBM(2, 3, 1, rand.New(rand.NewPCG(8, 8))))(t)
-	bit1 := labtest.Must(targets.NewRandomRBM(1, 3, 2, rand.New(rand.NewPCG(8, 8))))(t)
+	bits := check.Must(targets.NewRandomRBM(2, 3, 1, rand.New(rand.NewPCG(8, 8))))(t)
+	bit1 := check.Must(targets.NewRandomRBM(1, 3, 2, rand.New(rand.NewPCG(8, 8))))(t)
 	for _, kind := range estimatorKinds() {
 		if kind.name == "arm" {
 			continue
@@ -158,18 +159,18 @@ func TestEstimatorBias(t *testing.T) {
 // TestConcreteBias: the mean of Concrete's estimates is the gradient of the
 // mean of U over the relaxed bits, by quadrature.
 func TestConcreteBias(t *testing.T) {
-	target := labtest.Must(targets.NewRandomRBM(1, 3, 2, rand.New(rand.NewPCG(8, 8))))(t)
+	target := check.Must(targets.NewRandomRBM(1, 3, 2, rand.New(rand.NewPCG(8, 8))))(t)
 	relaxed := func(phi float64) float64 {
 		return quad.Fixed(func(u float64) float64 {
 			energy := make([]float64, 1)
 			soft := logmath.Sigmoid((phi + lab.LogOdds(inside(u))) / temperature)
-			labtest.None(t, target.RelaxedEnergyGradient(t.Context(), []float64{soft}, energy, make([]float64, 1)))
+			check.OK(t, target.RelaxedEnergyGradient(t.Context(), []float64{soft}, energy, make([]float64, 1)))
 			return energy[0]
 		}, 0, 1, 2000, nil, 0)
 	}
 	logits := []float64{-0.7}
 	want := fd.Derivative(relaxed, logits[0], &fd.Settings{Formula: fd.Central})
-	got := meanOverNoise(t, labtest.Must(newEstimator("concrete", target))(t), logits, 1, 1)
+	got := meanOverNoise(t, check.Must(newEstimator("concrete", target))(t), logits, 1, 1)
 	labtest.Near(t, "the mean", got[0], want, 1e-4)
 }
 
@@ -180,13 +181,13 @@ func biased(estimator string) bool {
 // TestRELAXSlope: the slope by which RELAX learns is that of half the square of
 // an estimate, by finite differences of each parameter.
 func TestRELAXSlope(t *testing.T) {
-	target := labtest.Must(targets.NewRandomRBM(2, 3, 1, rand.New(rand.NewPCG(8, 8))))(t)
+	target := check.Must(targets.NewRandomRBM(2, 3, 1, rand.New(rand.NewPCG(8, 8))))(t)
 	logits := []float64{0.4, -1.2}
 	e := frozen(t, "relax", target, logits).(*relax)
 	w := newNoise(2)
 	w.draw(logits, rand.New(rand.NewPCG(5, 6)))
-	energy := labtest.Must(e.energies(t.Context(), w.hard))(t)
-	at := labtest.Must(e.relaxAt(t.Context(), w))(t)
+	energy := check.Must(e.energies(t.Context(), w.hard))(t)
+	at := check.Must(e.relaxAt(t.Context(), w))(t)
 	g := make([]float64, 2)
 	half := func(parameters []float64) float64 {
 		moved := *e

@@ -11,6 +11,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/targets"
 )
 
@@ -84,7 +85,7 @@ func TestAutoencoderGradients(t *testing.T) {
 		}, own, &fd.Settings{Formula: fd.Central})
 		copy(m.weights, own)
 		for _, kind := range estimators() {
-			g := labtest.Must(newTraining(m, kind, 4))(t)
+			g := check.Must(newTraining(m, kind, 4))(t)
 			r := rand.New(rand.NewPCG(3, 3))
 			n := calls
 			if kind == "darn" && structure == "linear" { // f is nearly quadratic, and so DARN's bias is small
@@ -93,7 +94,7 @@ func TestAutoencoderGradients(t *testing.T) {
 			known := make([][]float64, n)
 			for i := range known {
 				known[i] = make([]float64, len(want))
-				labtest.None(t, g.gradient(t.Context(), g.begin(slices.Repeat(flat, copies), 4), r, known[i]))
+				check.OK(t, g.gradient(t.Context(), g.begin(slices.Repeat(flat, copies), 4), r, known[i]))
 			}
 			deviation, _ := deviations(known, want)
 			biased := biased(kind)
@@ -136,12 +137,12 @@ func TestWakeSleep(t *testing.T) {
 		want := slices.Clone(bound)
 		copy(want[:encoder], slopes(asleep)[:encoder])
 
-		g := labtest.Must(newTraining(m, wakeSleep, 2))(t)
+		g := check.Must(newTraining(m, wakeSleep, 2))(t)
 		r := rand.New(rand.NewPCG(3, 3))
 		known := make([][]float64, 6000)
 		for i := range known {
 			known[i] = make([]float64, len(want))
-			labtest.None(t, g.gradient(t.Context(), g.begin(images, 4), r, known[i]))
+			check.OK(t, g.gradient(t.Context(), g.begin(images, 4), r, known[i]))
 		}
 		if deviation, _ := deviations(known, want); !(deviation < 4.5) {
 			t.Errorf("%s: %.1f standard errors", structure, deviation)
@@ -215,11 +216,11 @@ func TestRelaxedLayers(t *testing.T) {
 				x[i] = r.Float64()
 			}
 			sum := func(x []float64) float64 {
-				labtest.None(t, l.RelaxedEnergyGradient(t.Context(), x, energy, make([]float64, 6)))
+				check.OK(t, l.RelaxedEnergyGradient(t.Context(), x, energy, make([]float64, 6)))
 				return floats.Sum(energy)
 			}
 			got := make([]float64, 6)
-			labtest.None(t, l.RelaxedEnergyGradient(t.Context(), x, energy, got))
+			check.OK(t, l.RelaxedEnergyGradient(t.Context(), x, energy, got))
 			for i, want := range fd.Gradient(nil, sum, x, &fd.Settings{Formula: fd.Central}) {
 				labtest.Near(t, structure, got[i], want, 1e-6)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
@@ -33,7 +34,7 @@ func TestAnnealedImportance(t *testing.T) {
 			e := labtest.Enumerated(t, model)
 			z, err := Annealing{spec[0], 60, 50}.Normaliser(t.Context(), model, base, labtest.Bare(5),
 				fmt.Sprint("run ", run, sampler))
-			labtest.None(t, err)
+			check.OK(t, err)
 			if z.Low <= e.LogNormaliser && e.LogNormaliser <= z.High {
 				covered++
 			}
@@ -63,11 +64,11 @@ func TestAnnealedTarget(t *testing.T) {
 	path := newAnnealed(model, base)
 	states := samplers.RandomPositions(model, samplers.Streams(1, "x", 3))
 	u, g := make([]float64, 3), make([]float64, 24)
-	labtest.None(t, model.EnergyGradient(t.Context(), states, u, g))
+	check.OK(t, model.EnergyGradient(t.Context(), states, u, g))
 	for _, beta := range []float64{0, 0.3, 1} {
 		path.beta = beta
 		energy, gradient, plain := make([]float64, 3), make([]float64, 24), make([]float64, 3)
-		labtest.None(t, errors.Join(path.EnergyGradient(t.Context(), states, energy, gradient),
+		check.OK(t, errors.Join(path.EnergyGradient(t.Context(), states, energy, gradient),
 			path.Energy(t.Context(), states, plain)))
 		for c := range 3 {
 			log := 0.0

@@ -12,6 +12,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/targets"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestLangevinLaw(t *testing.T) {
 	ctx := context.Background()
 	const coupling, field = 0.1, 0.2
-	target := labtest.Must(targets.NewIsing(2, 2, coupling, field))(t)
+	target := check.Must(targets.NewIsing(2, 2, coupling, field))(t)
 	near1 := func(a, b int) bool { return (a^b) == 1 || (a^b) == 2 } // sites of the ring of four, numbered in binary
 	for _, alpha := range []float64{0.2, 1, 4} {
 		e := labtest.Enumerated(t, target)
@@ -44,12 +45,12 @@ func TestLangevinLaw(t *testing.T) {
 			want[i] = z * e.Probability[i]
 			total += want[i]
 		}
-		for i, got := range labtest.Must(langevinLaw(ctx, target, e, alpha))(t) {
+		for i, got := range check.Must(langevinLaw(ctx, target, e, alpha))(t) {
 			labtest.Near(t, fmt.Sprintf("α %v, state %d", alpha, i), got, want[i]/total, 1e-13)
 		}
 	}
 	example := targets.CounterExample{A: 0.3, B: 0.4, Epsilon: 0.7}
-	law := labtest.Must(langevinLaw(ctx, example, labtest.Enumerated(t, example), 2))(t)
+	law := check.Must(langevinLaw(ctx, example, labtest.Enumerated(t, example), 2))(t)
 	up, down := math.Exp(0.4-2*0.3-1), math.Exp(-0.4-2*0.3-1) // ½ U' d - d²/(2α), against 1 for staying
 	labtest.Near(t, "two states", law[1]/law[0], up/(1+up)*(1+down)/down, 1e-12)
 }
@@ -130,7 +131,7 @@ func TestTheorem51(t *testing.T) {
 func TestCounterExample(t *testing.T) {
 	before := -1.0
 	for _, c := range labtest.Studied(t, presetStudy(t, "dlp-figure-1", 1, 10), lab.StudyOptions{}).Cells {
-		epsilon := labtest.Must(strconv.ParseFloat(c.Labels.Value("at"), 64))(t)
+		epsilon := check.Must(strconv.ParseFloat(c.Labels.Value("at"), 64))(t)
 		switch c.Labels.Value("bias") {
 		case "a = 0, b = 0 by ε":
 			labtest.Near(t, fmt.Sprintf("bias at ε %v", epsilon), c.Numbers["exact"], math.Tanh(2*epsilon), 1e-12)

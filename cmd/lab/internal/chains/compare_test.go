@@ -13,6 +13,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -29,7 +30,7 @@ func ticker() func() time.Time {
 // opened is a target that is written as in [NewDistribution].
 func opened(t *testing.T, text string) *distribution {
 	t.Helper()
-	return labtest.Must(NewDistribution(t.Context(), &lab.Inputs{}, text, 0))(t)
+	return check.Must(NewDistribution(t.Context(), &lab.Inputs{}, text, 0))(t)
 }
 
 func smallIsing(t *testing.T) *distribution {
@@ -56,7 +57,7 @@ func compareStudy(d *distribution, o Options) *lab.Study {
 
 func compared(t *testing.T, p *distribution, list string, change func(*compareOptions)) *lab.StudyReport {
 	t.Helper()
-	specs := labtest.Must(lab.ParseSpecs(list))(t)
+	specs := check.Must(lab.ParseSpecs(list))(t)
 	o := compareOptions{
 		Options{Samplers: specs, Chains: 3, Steps: 60, Initial: "independent", now: ticker()},
 		lab.StudyOptions{Seed: 7, Version: "test"},
@@ -337,7 +338,7 @@ func TestWarnings(t *testing.T) {
 // that of GWG.
 func TestBlind(t *testing.T) {
 	d := opened(t, "ising:size=2x3,coupling=0.1,field=0.2")
-	e := labtest.Must(targets.Enumerate(t.Context(), d.Target))(t)
+	e := check.Must(targets.Enumerate(t.Context(), d.Target))(t)
 	want := 0.0
 	for i, p := range e.Probability {
 		for slot := range 6 {

@@ -11,6 +11,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -23,26 +24,26 @@ func isingTorus(rows, columns int, coupling, field float64) torus {
 
 // TestTransferMatrix: equal to listing every state, for long and short sides.
 func TestTransferMatrix(t *testing.T) {
-	check := func(name string, target samplers.Target, lattice torus) {
+	agree := func(name string, target samplers.Target, lattice torus) {
 		d := &distribution{Target: target, observables: indicators(target.Categories())}
 		_, listed, err := d.enumerate(t.Context())
-		labtest.None(t, err)
-		law := labtest.Must(lattice.transferMatrix())(t)
+		check.OK(t, err)
+		law := check.Must(lattice.transferMatrix())(t)
 		for i, p := range listed {
 			labtest.Near(t, fmt.Sprintf("%s %v: probability %d", name, lattice.size, i), law[i%len(law)], p, 1e-11)
 		}
 	}
 	for _, at := range [][2]int{{3, 3}, {4, 3}, {3, 5}, {4, 4}} {
 		for _, parameters := range [][2]float64{{0.1, 0.2}, {-0.3, 0.5}, {0.5, -0.1}, {0, 1}} {
-			target := labtest.Must(targets.NewIsing(at[0], at[1], parameters[0], parameters[1]))(t)
-			check("ising", target, isingTorus(at[0], at[1], parameters[0], parameters[1]))
+			target := check.Must(targets.NewIsing(at[0], at[1], parameters[0], parameters[1]))(t)
+			agree("ising", target, isingTorus(at[0], at[1], parameters[0], parameters[1]))
 		}
 	}
 	field := []float64{0.3, -0.2, 0.1}
 	edge := [][]float64{{0.7, 0, 0}, {0, 0.7, 0}, {0, 0, 0.7}}
 	for _, at := range [][2]int{{3, 3}, {3, 4}} {
-		target := labtest.Must(pottsTorus(lab.Size{Rows: at[0], Columns: at[1]}, 0.7, field))(t)
-		check("potts", target, torus{lab.Size{Rows: at[0], Columns: at[1]}, edge, field})
+		target := check.Must(pottsTorus(lab.Size{Rows: at[0], Columns: at[1]}, 0.7, field))(t)
+		agree("potts", target, torus{lab.Size{Rows: at[0], Columns: at[1]}, edge, field})
 	}
 }
 
@@ -50,10 +51,10 @@ func TestTransferMatrix(t *testing.T) {
 // and are those of the transfer matrix on a small one.
 func TestSymmetry(t *testing.T) {
 	ising := opened(t, "ising:size=40x40,coupling=0.3,field=0")
-	law := labtest.Must(isingTorus(3, 3, 0.3, 0).transferMatrix())(t)
+	law := check.Must(isingTorus(3, 3, 0.3, 0).transferMatrix())(t)
 	labtest.Near(t, "mean spin", ising.truth.means[999], law[1]-law[0], 1e-12)
 	potts := opened(t, "potts:size=30x30,coupling=1,field=2/2/2")
-	law = labtest.Must(torus{lab.Size{Rows: 3, Columns: 3}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+	law = check.Must(torus{lab.Size{Rows: 3, Columns: 3}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 		[]float64{2, 2, 2}}.transferMatrix())(t)
 	labtest.Near(t, "share of a state", potts.truth.means[999], law[1], 1e-12)
 }
@@ -61,7 +62,7 @@ func TestSymmetry(t *testing.T) {
 // TestEnumerate: energies so far apart, and rising, that sums of exponentials
 // overflow.
 func TestEnumerate(t *testing.T) {
-	table := labtest.Must(targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{}))(t)
+	table := check.Must(targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{}))(t)
 	d := &distribution{Target: table, observables: indicators(table.Categories())}
 	want := make([]float64, 5)
 	for i, state := range [][]int{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}} {
@@ -70,7 +71,7 @@ func TestEnumerate(t *testing.T) {
 		want[2+state[1]] += float64(i+1) / 21
 	}
 	_, got, err := d.enumerate(t.Context())
-	labtest.None(t, err)
+	check.OK(t, err)
 	for i := range want {
 		labtest.Near(t, fmt.Sprintf("probability %d", i), got[i], want[i], 1e-12)
 	}
@@ -84,12 +85,12 @@ func TestEnumerate(t *testing.T) {
 // gives, and draws have those means.
 func TestSolved(t *testing.T) {
 	random := func(visible, hidden int) *targets.RBM {
-		return labtest.Must(targets.NewRandomRBM(visible, hidden, 1, samplers.Streams(3, "machine", 1)[0]))(t)
+		return check.Must(targets.NewRandomRBM(visible, hidden, 1, samplers.Streams(3, "machine", 1)[0]))(t)
 	}
 	for _, at := range [][2]int{{7, 3}, {3, 7}, {4, 4}, {1, 1}} {
 		m := random(at[0], at[1])
 		e := labtest.Enumerated(t, m)
-		s := labtest.Must(solve(t.Context(), m))(t)
+		s := check.Must(solve(t.Context(), m))(t)
 		labtest.Near(t, "log normaliser", s.all.LogNormaliser, e.LogNormaliser, 1e-10)
 		const n = 20000
 		states := s.draw(n, samplers.Streams(4, "draws", 1)[0])
@@ -112,7 +113,7 @@ func TestSolved(t *testing.T) {
 func TestStart(t *testing.T) {
 	p := opened(t, "potts:size=1x2,coupling=3,field=0/"+lab.Decimal(math.Log(3)))
 	const chains = 4000
-	positions := labtest.Must(p.positions("independent", samplers.Streams(1, "", chains)))(t)
+	positions := check.Must(p.positions("independent", samplers.Streams(1, "", chains)))(t)
 	ones := 0
 	for _, v := range positions {
 		ones += v
@@ -212,7 +213,7 @@ func TestReference(t *testing.T) {
 	run := compared(t, p, "rbm-gibbs,dula:step-size=0.05",
 		func(o *compareOptions) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
 	floor, deviation, err := p.reference.floor(40)
-	labtest.None(t, err)
+	check.OK(t, err)
 	if p.reference.method != "block-gibbs" || p.reference.samples != 300 ||
 		!slices.ContainsFunc(p.parameters, func(q lab.Label) bool {
 			return q.Name == "reference" && q.Value == "block-gibbs,samples:300,steps:200"
@@ -220,7 +221,7 @@ func TestReference(t *testing.T) {
 		t.Errorf("reference %+v of %v", p.reference, p.parameters)
 	}
 	// Two sets of 300 draws of one law are closer than 40 draws to 300.
-	draws := labtest.Must(solve(t.Context(), p.Target.(*targets.RBM)))(t).draw(300, samplers.Streams(1, "exact", 1)[0])
+	draws := check.Must(solve(t.Context(), p.Target.(*targets.RBM)))(t).draw(300, samplers.Streams(1, "exact", 1)[0])
 	if a, _ := p.reference.discrepancy(draws); !(a < floor) {
 		t.Errorf("block Gibbs from exact draws: %v; floor %v", a, floor)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/safetensors"
 	"infill/internal/targets"
 )
@@ -28,7 +29,7 @@ func TestOwnSignature(t *testing.T) {
 		{"ising", "couplings", "lab:ising|chains:2|couplings:" + path + "|initial:uniform|"},
 	} {
 		if run.kind == "ising" {
-			labtest.None(t, os.WriteFile(path, []byte("site,other,coupling\n1,2,0.3\n"), 0o600))
+			check.OK(t, os.WriteFile(path, []byte("site,other,coupling\n1,2,0.3\n"), 0o600))
 		}
 		s := study(t, run.kind, run.option, path, "chains", "2", "steps", "3", "warm-up", "0", "samplers", "gibbs")
 		signature := labtest.Studied(t, s, lab.StudyOptions{Seed: 1}).Signature
@@ -71,18 +72,18 @@ func TestOwnTargets(t *testing.T) {
 	for i, u := range []float64{1.5, -2, 0, 0, 3, 1} {
 		labtest.Near(t, "table", labtest.Enumerated(t, table.Target).Energy[i], u, 0)
 	}
-	machine := labtest.Must(targets.NewRBM([]float64{1, -2, 0.5, 3, 0.25, -1}, []float64{0.5, -1},
+	machine := check.Must(targets.NewRBM([]float64{1, -2, 0.5, 3, 0.25, -1}, []float64{0.5, -1},
 		[]float64{1, 0, 2}))(t)
 	path = labtest.Saved(t, "machine.safetensors", "")
-	file := labtest.Must(os.Create(path))(t)
+	file := check.Must(os.Create(path))(t)
 	part := func(name string, shape []int, numbers ...float32) safetensors.Data {
 		return safetensors.Data{Name: name, DType: "F32", Shape: shape,
 			Content: func() ([]byte, error) { return binary.Append(nil, binary.LittleEndian, numbers) }}
 	}
-	labtest.None(t, safetensors.Write(file, nil, []safetensors.Data{part("weights", []int{2, 3}, 1, -2, 0.5, 3, 0.25,
+	check.OK(t, safetensors.Write(file, nil, []safetensors.Data{part("weights", []int{2, 3}, 1, -2, 0.5, 3, 0.25,
 		-1),
 		part("hidden", []int{2}, 0.5, -1), part("visible", []int{3}, 1, 0, 2)}))
-	labtest.None(t, file.Close())
+	check.OK(t, file.Close())
 	for i, u := range labtest.Enumerated(t, machine).Energy {
 		labtest.Near(t, "machine", labtest.Enumerated(t, opened(t, "rbm:weights="+path).Target).Energy[i], u, 1e-12)
 	}
@@ -112,19 +113,19 @@ func TestTrace(t *testing.T) {
 	r := labtest.Studied(t, study(t, "ising", "size", "2", "samplers", "dmala", "chains", "3", "steps", "5", "warm-up",
 		"2",
 		"trace", "true"), lab.StudyOptions{Seed: 1, Folder: folder})
-	text := labtest.Must(os.ReadFile(filepath.Join(folder, r.Cells[0].Files[0])))(t)
-	rows := labtest.Must(csv.NewReader(bytes.NewReader(text)).ReadAll())(t)
+	text := check.Must(os.ReadFile(filepath.Join(folder, r.Cells[0].Files[0])))(t)
+	rows := check.Must(csv.NewReader(bytes.NewReader(text)).ReadAll())(t)
 	if len(rows) != 1+3*8 || strings.Join(rows[0], " ") != "chain step warm_up u slot_1 slot_2 slot_3 slot_4" ||
 		strings.Join(rows[24][:3], " ") != "3 7 false" || rows[7][2] != "true" {
 		t.Fatalf("%d rows: %v ... %v", len(rows), rows[0], rows[len(rows)-1])
 	}
-	e := labtest.Enumerated(t, labtest.Must(targets.NewIsing(2, 2, 0.1, 0.2))(t))
+	e := labtest.Enumerated(t, check.Must(targets.NewIsing(2, 2, 0.1, 0.2))(t))
 	for _, row := range rows[1:] {
 		state := make([]int, 4)
 		for j := range state {
-			state[j] = labtest.Must(strconv.Atoi(row[4+j]))(t)
+			state[j] = check.Must(strconv.Atoi(row[4+j]))(t)
 		}
-		labtest.Near(t, "u", labtest.Must(strconv.ParseFloat(row[3], 64))(t), e.Energy[e.Index(state)], 1e-12)
+		labtest.Near(t, "u", check.Must(strconv.ParseFloat(row[3], 64))(t), e.Energy[e.Index(state)], 1e-12)
 	}
 	if _, err := study(t, "ising", "trace", "true").Run(t.Context(), lab.StudyOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "output: give a folder") {

@@ -21,6 +21,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/picture"
 )
 
@@ -31,7 +32,7 @@ func TestWrite(t *testing.T) {
 	report := func() *lab.StudyReport {
 		return compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)
 	}
-	paths := labtest.Must(report().Write(filepath.Join(t.TempDir(), "new", "folder")))(t)
+	paths := check.Must(report().Write(filepath.Join(t.TempDir(), "new", "folder")))(t)
 	want := []string{
 		"report.json", "results.csv", "acceptance-by-proposed.svg", "log-mmd.svg",
 		"log-mmd-by-second.svg", "log-rmse.svg", "log-rmse-by-second.svg",
@@ -42,7 +43,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	for _, path := range paths[2:] {
-		content := labtest.Must(os.ReadFile(path))(t)
+		content := check.Must(os.ReadFile(path))(t)
 		d := xml.NewDecoder(bytes.NewReader(content))
 		for {
 			if _, err := d.Token(); err == io.EOF {
@@ -56,7 +57,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s names no sampler", path)
 		}
 	}
-	content := labtest.Must(os.ReadFile(paths[0]))(t)
+	content := check.Must(os.ReadFile(paths[0]))(t)
 	var back lab.StudyReport
 	if err := json.Unmarshal(content, &back); err != nil || len(back.Cells) != 3 || back.Signature == "" {
 		t.Errorf("report.json: %v, %+v", err, back)
@@ -69,13 +70,13 @@ func TestWrite(t *testing.T) {
 
 	timeless := report()
 	timeless.WithoutTimes()
-	for _, path := range labtest.Must(timeless.Write(t.TempDir()))(t) {
+	for _, path := range check.Must(timeless.Write(t.TempDir()))(t) {
 		if strings.Contains(filepath.Base(path), "second") {
 			t.Errorf("%s is written without times", path)
 		}
 	}
 	blocked := filepath.Join(t.TempDir(), "file")
-	labtest.None(t, os.WriteFile(blocked, nil, 0o600))
+	check.OK(t, os.WriteFile(blocked, nil, 0o600))
 	if _, err := report().Write(blocked); err == nil {
 		t.Error("a file was taken for a folder")
 	}
@@ -86,7 +87,7 @@ func presetStudy(t *testing.T, name string, chains, steps int) *lab.Study {
 	t.Helper()
 	s := NewPreset()
 	for flag, value := range map[string]any{"preset": name, "chains": chains, "steps": steps} {
-		labtest.None(t, s.Flags.Set(flag, fmt.Sprint(value)))
+		check.OK(t, s.Flags.Set(flag, fmt.Sprint(value)))
 	}
 	return s
 }
@@ -131,7 +132,7 @@ func TestPresets(t *testing.T) {
 			if len(report.Cells) != want || report.Title != f.Name+": "+f.Title {
 				t.Errorf("%d cells, want %d; %q", len(report.Cells), want, report.Title)
 			}
-			if n := len(labtest.Must(report.Write(t.TempDir()))(t)); n < 4 {
+			if n := len(check.Must(report.Write(t.TempDir()))(t)); n < 4 {
 				t.Errorf("%d files", n)
 			}
 		})
@@ -172,15 +173,15 @@ func TestDraw(t *testing.T) {
 		}
 		r.Cells = append(r.Cells, c)
 	}
-	list := labtest.Must(r.Draw())(t)
+	list := check.Must(r.Draw())(t)
 	for _, name := range []string{"log-rmse", "acceptance-by-proposed"} {
-		drawn := string(labtest.Must(picture.SVG(list[name]))(t))
+		drawn := string(check.Must(picture.SVG(list[name]))(t))
 		size := regexp.MustCompile(`<svg width="([0-9.]+)pt" height="([0-9.]+)pt"`).FindStringSubmatch(drawn)
-		width := labtest.Must(strconv.ParseFloat(size[1], 64))(t)
-		height := labtest.Must(strconv.ParseFloat(size[2], 64))(t)
+		width := check.Must(strconv.ParseFloat(size[1], 64))(t)
+		height := check.Must(strconv.ParseFloat(size[2], 64))(t)
 		beside := 0
 		for _, text := range drawnText.FindAllStringSubmatch(drawn, -1) {
-			x, y := labtest.Must(strconv.ParseFloat(text[1], 64))(t), -labtest.Must(strconv.ParseFloat(text[2], 64))(t)
+			x, y := check.Must(strconv.ParseFloat(text[1], 64))(t), -check.Must(strconv.ParseFloat(text[2], 64))(t)
 			w := list[name].Legend.TextStyle.Width(text[3]).Points()
 			if names[text[3]] && x > 16*vg.Centimeter.Points() {
 				beside++
@@ -221,7 +222,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		labtest.None(t, os.WriteFile(path, []byte(steady(got)), 0o644))
+		check.OK(t, os.WriteFile(path, []byte(steady(got)), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -275,7 +276,7 @@ func written(t *testing.T, r *lab.StudyReport, extension string) string {
 	default:
 		return r.Text()
 	}
-	labtest.None(t, err)
+	check.OK(t, err)
 	return string(text)
 }
 

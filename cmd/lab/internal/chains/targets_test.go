@@ -9,6 +9,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -31,14 +32,14 @@ func small(t *testing.T) map[string]checked {
 	coupled := NewProtein(4, 3)
 	copy(coupled.Field, targets.Normals(r, 12, 1))
 	copy(coupled.Couplings, labtest.Apart(r, 12, 3))
-	ising := labtest.Must(targets.NewIsing(2, 3, 0.15, 0.2))(t)
-	potts := labtest.Must(pottsTorus(lab.Size{Rows: 2, Columns: 3}, 0.4, []float64{0.1, -0.2, 0.3}))(t)
+	ising := check.Must(targets.NewIsing(2, 3, 0.15, 0.2))(t)
+	potts := check.Must(pottsTorus(lab.Size{Rows: 2, Columns: 3}, 0.4, []float64{0.1, -0.2, 0.3}))(t)
 	u := []float64{0, 0}
-	labtest.None(t, potts.Energy(t.Context(), []int{0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 1, 2}, u))
+	check.OK(t, potts.Energy(t.Context(), []int{0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 1, 2}, u))
 	labtest.Near(t, "energy of equal sites", u[0], 9*0.4+6*0.1, 1e-12)
 	labtest.Near(t, "energy of equal columns", u[1], 3*0.4+2*(0.1-0.2+0.3), 1e-12)
-	table := labtest.Must(targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 2}))(t)
-	rbm := labtest.Must(targets.NewRandomRBM(4, 3, 0.8, r))(t)
+	table := check.Must(targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 2}))(t)
+	rbm := check.Must(targets.NewRandomRBM(4, 3, 0.8, r))(t)
 	return map[string]checked{
 		"pairwise": {targets.NewDenseIsing(lab.SymmetricNormals(6, 0.5, r), targets.Normals(r, 6, 1)), true},
 		"coupled":  {coupled, true}, "ising": {ising, true}, "potts": {potts, true}, "table": {table, true},
@@ -56,10 +57,10 @@ func TestTargets(t *testing.T) {
 		n, wide := len(categories), slices.Max(categories)
 		energy, gradient, logp := make([]float64, e.Len()), make([]float64, e.Len()*n*wide),
 			make([]float64, e.Len()*wide)
-		labtest.None(t, target.EnergyGradient(ctx, e.States, energy, gradient))
+		check.OK(t, target.EnergyGradient(ctx, e.States, energy, gradient))
 		for j, k := range categories {
 			slots := slices.Repeat([]int{j}, e.Len())
-			labtest.None(t, target.LogConditionals(ctx, e.States, slots, logp))
+			check.OK(t, target.LogConditionals(ctx, e.States, slots, logp))
 			for i := range e.Len() {
 				if d := math.Abs(energy[i] - e.Energy[i]); d > 1e-9 {
 					t.Fatalf("%s: state %v: energy %v with the gradient, %v without", name, e.State(i), energy[i],

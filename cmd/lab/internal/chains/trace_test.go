@@ -9,6 +9,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/picture"
 )
 
@@ -16,7 +17,7 @@ import (
 func traceFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.csv")
-	labtest.None(t, os.WriteFile(path, []byte(text), 0o600))
+	check.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -46,12 +47,12 @@ func TestTraceOfU(t *testing.T) {
 		report.Cells[2].Numbers["u"] != 1.5 || report.Cells[2].Numbers["states"] != 8 {
 		t.Errorf("U is %v, and the numbers are %v and %v", u, report.Cells[0].Numbers, report.Cells[2].Numbers)
 	}
-	files := labtest.Must(report.Write(t.TempDir()))(t)
+	files := check.Must(report.Write(t.TempDir()))(t)
 	names := strings.Join(files, " ")
 	if !strings.Contains(names, "autocorrelation.svg") || !strings.Contains(names, "u.svg") {
 		t.Errorf("no pictures in %s", names)
 	}
-	drawn := string(labtest.Must(picture.SVG(labtest.Must(report.Draw())(t)["u"]))(t))
+	drawn := string(check.Must(picture.SVG(check.Must(report.Draw())(t)["u"]))(t))
 	if !strings.Contains(drawn, ">chain 1<") || !strings.Contains(drawn, ">chain 2<") {
 		t.Error("the picture names no chains")
 	}

@@ -19,6 +19,7 @@ import (
 	"infill/cmd/lab/internal/chains"
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
@@ -33,10 +34,10 @@ func TestMoments(t *testing.T) {
 	const sites, h = 5, 1e-4
 	for _, model := range []learner{newPairwise(lab.SymmetricNormals(sites, 0.5, r), make([]float64, sites)), coupled} {
 		states := samplers.RandomPositions(model, samplers.Streams(1, "x", 3))
-		mean := func() float64 { return labtest.Must(chains.MeanEnergy(t.Context(), model, states))(t) }
+		mean := func() float64 { return check.Must(chains.MeanEnergy(t.Context(), model, states))(t) }
 		w := model.Parameters()
 		gradient, read := make([]float64, len(w)), 0
-		labtest.None(t, model.AddGradient(t.Context(), states, 2, gradient))
+		check.OK(t, model.AddGradient(t.Context(), states, 2, gradient))
 		for k := range w {
 			before := mean()
 			w[k] += h
@@ -58,15 +59,15 @@ func TestMoments(t *testing.T) {
 // TestTerms: the mean over all single terms is the whole gradient.
 func TestTerms(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	table := labtest.Must(targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 3, GradientError: 0.3}))(t)
-	ising := labtest.Must(targets.NewIsing(3, 3, 0.15, 0.2))(t)
+	table := check.Must(targets.NewTable([]int{3, 2, 4}, r, targets.TableOptions{Terms: 3, GradientError: 0.3}))(t)
+	ising := check.Must(targets.NewIsing(3, 3, 0.15, 0.2))(t)
 	network := newBinaryNetwork(targets.Normals(r, 12, 1), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
 	for _, target := range []samplers.StochasticGradientTarget{table, ising, network} {
 		states := samplers.RandomPositions(target, samplers.Streams(1, "x", 2))
 		size := len(states) * slices.Max(target.Categories())
 		energy, of := make([]float64, 2), make([]float64, 2)
 		gradient, mean, one := make([]float64, size), make([]float64, size), make([]float64, size)
-		labtest.None(t, target.EnergyGradient(t.Context(), states, energy, gradient))
+		check.OK(t, target.EnergyGradient(t.Context(), states, energy, gradient))
 		for term := range target.Terms() {
 			if err := target.EnergyGradientOf(t.Context(), []int{term}, states, of, one); err != nil {
 				t.Fatal(err)
@@ -111,7 +112,7 @@ func TestBinaryNetworkGradient(t *testing.T) {
 	}
 	want := fd.Gradient(nil, energy, weights, &fd.Settings{Formula: fd.Central})
 	gradient, u := make([]float64, 2*len(state)), make([]float64, 1)
-	labtest.None(t, network.EnergyGradient(t.Context(), state, u, gradient))
+	check.OK(t, network.EnergyGradient(t.Context(), state, u, gradient))
 	if math.Abs(u[0]-energy(weights)) > 1e-9 {
 		t.Errorf("energy %v, want %v", u[0], energy(weights))
 	}
@@ -170,7 +171,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d updates with %d stops", updates, stops)
 	}
 
-	files := labtest.Must(labtest.Studied(t, smallIsingStudy(t), lab.StudyOptions{Seed: 3, Folder: dir}).Write(dir))(t)
+	files := check.Must(labtest.Studied(t, smallIsingStudy(t), lab.StudyOptions{Seed: 3, Folder: dir}).Write(dir))(t)
 	for _, want := range []string{"report.json", "results.csv", "log-rmse-2.svg", "log-rmse-by-steps.svg"} {
 		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
 			t.Errorf("%v: wrote %v", err, files)
@@ -193,7 +194,7 @@ func TestPCDGradient(t *testing.T) {
 	data := samplers.RandomPositions(model, samplers.Streams(1, "data", 50))
 	e := labtest.Enumerated(t, model)
 	want := make([]float64, 81)
-	labtest.None(t, model.AddGradient(ctx, data, 1, want))
+	check.OK(t, model.AddGradient(ctx, data, 1, want))
 	for i := range 9 {
 		for j := range 9 {
 			if i != j {
@@ -203,7 +204,7 @@ func TestPCDGradient(t *testing.T) {
 	}
 	for _, spec := range []string{"gibbs", "dmala:step-size=0.8", "gwg"} {
 		const chains, updates = 400, 12
-		list := labtest.Must(lab.ParseSpecs(spec))(t)
+		list := check.Must(lab.ParseSpecs(spec))(t)
 		options := pcdFlags(pflag.NewFlagSet("", pflag.ContinueOnError), updates, chains, chains, 0, 0)
 		training, err := options.newPCD(labtest.Bare(1), model, list[0], 40,
 			samplers.RandomPositions(model, samplers.Streams(4, "b", chains)))

@@ -13,6 +13,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/network"
 )
 
@@ -32,7 +33,7 @@ func TestLearnImages(t *testing.T) {
 			t.Errorf("%v: %v", c.Labels, n)
 		}
 		for _, name := range c.Files {
-			text := labtest.Must(os.ReadFile(filepath.Join(dir, name)))(t)
+			text := check.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 			if _, err := png.Decode(bytes.NewReader(text)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -69,7 +70,7 @@ func TestLearnGreyImages(t *testing.T) {
 // so the gradient over levels is the difference of energies.
 func TestGreyGradient(t *testing.T) {
 	const levels = 5
-	energy := labtest.Must(network.Open(t.Context(), network.Shape{Rows: 2, Columns: 2, Features: 3, Levels: levels},
+	energy := check.Must(network.Open(t.Context(), network.Shape{Rows: 2, Columns: 2, Features: 3, Levels: levels},
 		1))(t)
 	defer energy.Close()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -82,13 +83,13 @@ func TestGreyGradient(t *testing.T) {
 	energy.Set(model.weights)
 	state := []int{0, 4, 2, 1}
 	u, gradient := make([]float64, 1), make([]float64, 4*levels)
-	labtest.None(t, model.EnergyGradient(t.Context(), state, u, gradient))
+	check.OK(t, model.EnergyGradient(t.Context(), state, u, gradient))
 	for slot, now := range state {
 		for v := range levels {
 			other := slices.Clone(state)
 			other[slot] = v
 			there := make([]float64, 1)
-			labtest.None(t, model.Energy(t.Context(), other, there))
+			check.OK(t, model.Energy(t.Context(), other, there))
 			labtest.Near(t, "difference", gradient[slot*levels+v]-gradient[slot*levels+now], there[0]-u[0], 1e-5)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"infill/cmd/lab/internal/chains"
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/logmath"
 )
 
@@ -35,7 +36,7 @@ func TestWordNetwork(t *testing.T) {
 	n, weights := network5()
 	states := []int{0, 3, 5, 1, 2, 4, 4, 0, 2, 1}
 	energy := make([]float64, 2)
-	labtest.None(t, n.Energies(t.Context(), states, energy))
+	check.OK(t, n.Energies(t.Context(), states, energy))
 	for c := range energy {
 		want := 0.0
 		for slot := range 5 {
@@ -63,26 +64,26 @@ func TestWordNetwork(t *testing.T) {
 
 	mean := func(w []float64) float64 {
 		n.Set(w)
-		labtest.None(t, n.Energies(t.Context(), states, energy))
+		check.OK(t, n.Energies(t.Context(), states, energy))
 		return floats.Sum(energy) / 2
 	}
 	want := fd.Gradient(nil, mean, weights, &fd.Settings{Formula: fd.Central})
 	n.Set(weights)
 	got := make([]float64, len(weights))
-	labtest.None(t, n.WeightGradient(t.Context(), states, 3, got))
+	check.OK(t, n.WeightGradient(t.Context(), states, 3, got))
 	for i := range want {
 		labtest.Near(t, fmt.Sprintf("weight %d", i), got[i], 3*want[i], 1e-6)
 	}
 
 	of := make([]float64, 12)
-	labtest.None(t, n.SlotEnergies(t.Context(), states, []int{0, 3}, of))
+	check.OK(t, n.SlotEnergies(t.Context(), states, []int{0, 3}, of))
 	for c, slot := range []int{0, 3} {
 		for v := range 6 {
 			other := slices.Clone(states)
 			other[5*c+slot] = v
-			labtest.None(t, n.Energies(t.Context(), states, energy))
+			check.OK(t, n.Energies(t.Context(), states, energy))
 			was := energy[c]
-			labtest.None(t, n.Energies(t.Context(), other, energy))
+			check.OK(t, n.Energies(t.Context(), other, energy))
 			labtest.Near(t, "difference", of[6*c+v]-of[6*c+states[5*c+slot]], energy[c]-was, 1e-12)
 		}
 	}
@@ -95,9 +96,9 @@ func TestSlotGradient(t *testing.T) {
 	n, weights := network5()
 	states := []int{0, 3, 5, 1, 2}
 	energy, gradient := make([]float64, 1), make([]float64, 30)
-	labtest.None(t, n.SlotGradient(t.Context(), states, energy, gradient))
+	check.OK(t, n.SlotGradient(t.Context(), states, energy, gradient))
 	whole := make([]float64, 1)
-	labtest.None(t, n.Energies(t.Context(), states, whole))
+	check.OK(t, n.Energies(t.Context(), states, whole))
 	labtest.Near(t, "energy", energy[0], whole[0], 1e-12)
 	for slot, now := range states {
 		for v := range 6 {
@@ -107,7 +108,7 @@ func TestSlotGradient(t *testing.T) {
 					w[3*now+k] += x * (weights[3*v+k] - weights[3*now+k])
 				}
 				n.Set(w)
-				labtest.None(t, n.Energies(t.Context(), states, whole))
+				check.OK(t, n.Energies(t.Context(), states, whole))
 				return whole[0]
 			}, 0, &fd.Settings{Formula: fd.Central})
 			labtest.Near(t, fmt.Sprintf("slot %d, word %d", slot, v), gradient[6*slot+v]-gradient[6*slot+now], slope,
@@ -128,10 +129,10 @@ func TestConditionalEnergy(t *testing.T) {
 		for v := range want {
 			other := slices.Clone(states)
 			other[slot] = v
-			labtest.None(t, deep.Energy(t.Context(), other, want[v:v+1]))
+			check.OK(t, deep.Energy(t.Context(), other, want[v:v+1]))
 		}
 		logmath.Normalise(want)
-		labtest.None(t, conditionalEnergy{deep, n}.LogConditionals(t.Context(), states, []int{slot}, logp))
+		check.OK(t, conditionalEnergy{deep, n}.LogConditionals(t.Context(), states, []int{slot}, logp))
 		for v := range want {
 			labtest.Near(t, fmt.Sprintf("slot %d, word %d", slot, v), logp[v], want[v], 1e-12)
 		}
@@ -163,7 +164,7 @@ func TestLearnText(t *testing.T) {
 			t.Errorf("%v: %v", c.Labels, n)
 		}
 		for _, name := range c.Files {
-			text := string(labtest.Must(os.ReadFile(filepath.Join(dir, name)))(t))
+			text := string(check.Must(os.ReadFile(filepath.Join(dir, name)))(t))
 			pairs, right := 0, 0
 			for line := range strings.Lines(text) {
 				words := strings.Fields(line)

@@ -49,18 +49,18 @@ func TestLearnContacts(t *testing.T) {
 		t.Errorf("found %v", c.Numbers)
 	}
 	// From files: the alignment of a family whose first and last letters agree.
-	fasta := labtest.Wrote(t, []byte(strings.Repeat(">one\nAC\nA\n>two\nWCW\n>three\nAcA\n>four\nW-W\n", 10)))
-	pairs := labtest.Wrote(t, []byte("1 3\n"))
+	fasta := labtest.Saved(t, "file", strings.Repeat(">one\nAC\nA\n>two\nWCW\n>three\nAcA\n>four\nW-W\n", 10))
+	pairs := labtest.Saved(t, "file", "1 3\n")
 	s := study(t, "learn contacts", "alignment", fasta, "contacts", pairs, "samplers", "gibbs", "steps", "5", "updates",
 		"500", "repeats", "1")
 	if c := labtest.Studied(t, s, lab.StudyOptions{Seed: 1}).Cells[0]; c.Numbers["recall"] != 1 {
 		t.Errorf("from files: %v", c.Numbers)
 	}
 	for name, files := range map[string][2]string{
-		"sequence 2 has 2 letters": {labtest.Wrote(t, []byte(">a\nAAA\n>b\nAA\n>c\nAAA\n")), pairs},
-		"sequences of 0 letters":   {labtest.Wrote(t, []byte("")), pairs},
-		"is no pair of sites":      {fasta, labtest.Wrote(t, []byte("1 4\n"))},
-		"no contact":               {fasta, labtest.Wrote(t, []byte("\n"))},
+		"sequence 2 has 2 letters": {labtest.Saved(t, "file", ">a\nAAA\n>b\nAA\n>c\nAAA\n"), pairs},
+		"sequences of 0 letters":   {labtest.Saved(t, "file", ""), pairs},
+		"is no pair of sites":      {fasta, labtest.Saved(t, "file", "1 4\n")},
+		"no contact":               {fasta, labtest.Saved(t, "file", "\n")},
 		"no such file":             {fasta, filepath.Join(t.TempDir(), "none")},
 		"goes with --contacts":     {fasta, ""},
 	} {

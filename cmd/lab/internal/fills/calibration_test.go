@@ -34,11 +34,11 @@ type rawModel struct {
 
 func openRaw(t *testing.T) *rawModel {
 	t.Helper()
-	bundle := labtest.Must(models.Open(""))(t)
-	tokenizer := labtest.Must(bundle.Tokenizer())(t)
-	model := labtest.Must(lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
+	bundle := check.Must(models.Open(""))(t)
+	tokenizer := check.Must(bundle.Tokenizer())(t)
+	model := check.Must(lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID(),
 		SeparatorID: tokenizer.SeparatorID()}))(t)
-	t.Cleanup(func() { labtest.None(t, model.Close()) })
+	t.Cleanup(func() { check.OK(t, model.Close()) })
 	words := slices.DeleteFunc(tokenizer.Fillable(), func(token int) bool {
 		return !tokenizer.Word(token) || tokenizer.Continues(token)
 	})
@@ -52,7 +52,7 @@ func (m *rawModel) logp(t *testing.T, slot int, ids ...[]int) (logp [][]float32)
 	for _, of := range ids {
 		rows = append(rows, lm.Row{IDs: of, Positions: []int{slot}})
 	}
-	for _, of := range labtest.Must(m.LogProbabilities(t.Context(), rows))(t) {
+	for _, of := range check.Must(m.LogProbabilities(t.Context(), rows))(t) {
 		logp = append(logp, of[0])
 	}
 	return logp
@@ -115,19 +115,19 @@ func TestCalibration(t *testing.T) {
 		t.Fatalf("%d cells, want %d", len(report.Cells), want)
 	}
 	model := openRaw(t)
-	filler := labtest.Must(infill.Open(infill.OpenOptions{}))(t)
+	filler := check.Must(infill.Open(infill.OpenOptions{}))(t)
 	defer filler.Close()
-	texts := labtest.Must(corpus.Read("sentences.txt", calibrationTexts, nil, ""))(t)
+	texts := check.Must(corpus.Read("sentences.txt", calibrationTexts, nil, ""))(t)
 	for blanks := 1; blanks <= 3; blanks++ {
-		chosen := labtest.Must(texts.Select(corpus.SelectOptions{Sentences: sentences, Mask: corpus.Mask{Count: blanks},
+		chosen := check.Must(texts.Select(corpus.SelectOptions{Sentences: sentences, Mask: corpus.Mask{Count: blanks},
 			Seed: seed, Word: func(word string) bool { return oneToken(filler, word) }}))(t)
 		fills, said, right := map[string]float64{}, map[string]float64{}, map[string]float64{}
 		var forth, back, apart []float64
 		for _, p := range chosen.Prompts {
-			template := labtest.Must(model.tokenizer.Template(p.Template))(t)
+			template := check.Must(model.tokenizer.Template(p.Template))(t)
 			var truth []int
 			for _, word := range p.Words {
-				truth = append(truth, labtest.Must(model.tokenizer.Candidate(word))(t)...)
+				truth = append(truth, check.Must(model.tokenizer.Candidate(word))(t)...)
 			}
 			masked, slots := template.IDs, template.Slots
 			walked, _ := model.walk(t, masked, slots, math.Log(least))
@@ -260,9 +260,9 @@ func TestCalibrationText(t *testing.T) {
 // fills of each, and the pictures have the tenths of each with the intervals of
 // the table.
 func TestCalibrationTogether(t *testing.T) {
-	text := string(labtest.Must(os.ReadFile(calibrationTexts))(t))
+	text := string(check.Must(os.ReadFile(calibrationTexts))(t))
 	other := filepath.Join(t.TempDir(), "other.txt")
-	labtest.None(t, os.WriteFile(other, []byte(strings.ReplaceAll(text, "the ", "a ")), 0o600))
+	check.OK(t, os.WriteFile(other, []byte(strings.ReplaceAll(text, "the ", "a ")), 0o600))
 	s := study(t, "calibration", "texts", calibrationTexts+","+other, "sentences", "8", "blanks", "1")
 	report := labtest.Studied(t, s, lab.StudyOptions{Seed: 2})
 	fills := map[string]float64{}
@@ -298,7 +298,7 @@ func TestCalibrationTogether(t *testing.T) {
 			t.Errorf("%v: the picture has more: %v", c.Labels, points)
 		}
 	}
-	drawn := string(labtest.Must(picture.SVG(labtest.Must(report.Draw())(t)["calibration-1-all"]))(t))
+	drawn := string(check.Must(picture.SVG(check.Must(report.Draw())(t)["calibration-1-all"]))(t))
 	for _, want := range []string{">sentences.txt<", ">other.txt<", ">as said<", "95 % interval", ">blanks 1<"} {
 		if !strings.Contains(drawn, want) {
 			t.Errorf("the picture has no %s", want)

@@ -10,18 +10,19 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 )
 
 // ownText reads a text of the laboratory.
 func ownText(t *testing.T, name string) string {
 	t.Helper()
-	return string(labtest.Must(os.ReadFile(filepath.Join("..", "lab", "data", name)))(t))
+	return string(check.Must(os.ReadFile(filepath.Join("..", "lab", "data", name)))(t))
 }
 
 // The texts are enough, have no pair twice, and ask for words that the built-in
 // model has.
 func TestModelTexts(t *testing.T) {
-	pairs := labtest.Must(minimalPairs(ownText(t, "pairs.txt"), 1))(t)
+	pairs := check.Must(minimalPairs(ownText(t, "pairs.txt"), 1))(t)
 	kinds, seen := map[string]int{}, map[string]bool{}
 	for _, p := range pairs {
 		kinds[p.kind]++
@@ -36,13 +37,13 @@ func TestModelTexts(t *testing.T) {
 			t.Errorf("%d pairs of %s", kinds[kind], kind)
 		}
 	}
-	if len(pairs) != 667 || !slices.Equal(pairs, labtest.Must(minimalPairs(ownText(t, "pairs.txt"), 1))(t)) {
+	if len(pairs) != 667 || !slices.Equal(pairs, check.Must(minimalPairs(ownText(t, "pairs.txt"), 1))(t)) {
 		t.Errorf("%d pairs, or another list from the same seed", len(pairs))
 	}
-	model := labtest.Must(openLanguage(t.Context(), "", &lab.Inputs{}))(t)
+	model := check.Must(openLanguage(t.Context(), "", &lab.Inputs{}))(t)
 	defer model.Close()
 	for name, want := range map[string]int{"clozes.tsv": 192, "probes.tsv": 10} {
-		lines := labtest.Must(fieldsOf(ownText(t, name), 3))(t)
+		lines := check.Must(fieldsOf(ownText(t, name), 3))(t)
 		if len(lines) != want {
 			t.Errorf("%s: %d lines, want %d", name, len(lines), want)
 		}
@@ -51,7 +52,7 @@ func TestModelTexts(t *testing.T) {
 			if name == "probes.tsv" {
 				sentence, answers = line[0], line[1]+"/"+line[2]
 			}
-			if template := labtest.Must(model.tokenizer.Template(sentence))(t); len(template.Slots) != 1 {
+			if template := check.Must(model.tokenizer.Template(sentence))(t); len(template.Slots) != 1 {
 				t.Errorf("%s: %q has %d blanks", name, sentence, len(template.Slots))
 			}
 			if !slices.ContainsFunc(strings.Split(answers, "/"), func(word string) bool {
@@ -100,11 +101,11 @@ func TestModelStudy(t *testing.T) {
 	raw := openRaw(t)
 	model := newLanguage(raw.MaskedLM, "raw", raw.tokenizer)
 	both := []*language{model, model}
-	plain := labtest.Must(model.tokenizer.Plain("the old man opened the door of his house ."))(t)
+	plain := check.Must(model.tokenizer.Plain("the old man opened the door of his house ."))(t)
 	text := sharedText{ids: [][]int{plain.IDs}}
 	ids := text.ids[0]
 	// "old" and "door"
-	got := labtest.Must(mask(t.Context(), both, [][]int{ids, ids}, [][]int{{2, 2}, {6, 6}}))(t)
+	got := check.Must(mask(t.Context(), both, [][]int{ids, ids}, [][]int{{2, 2}, {6, 6}}))(t)
 	two, one := slices.Clone(ids), slices.Clone(ids)
 	two[2], two[6], one[6] = model.tokenizer.MaskID(), model.tokenizer.MaskID(), model.tokenizer.MaskID()
 	want := -float64(raw.logp(t, 2, two)[0][ids[2]]) - float64(raw.logp(t, 6, one)[0][ids[6]])

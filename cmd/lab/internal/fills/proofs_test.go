@@ -10,6 +10,7 @@ import (
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
 	"infill/infill"
+	"infill/internal/check"
 	"infill/internal/eval/corpus"
 )
 
@@ -22,16 +23,16 @@ func TestProofs(t *testing.T) {
 		"k", "1,3")
 	report := labtest.Studied(t, s, lab.StudyOptions{Seed: seed})
 	model := openRaw(t)
-	filler := labtest.Must(infill.Open(infill.OpenOptions{}))(t)
+	filler := check.Must(infill.Open(infill.OpenOptions{}))(t)
 	defer filler.Close()
-	text := labtest.Must(corpus.Read("sentences.txt", calibrationTexts, nil, ""))(t)
+	text := check.Must(corpus.Read("sentences.txt", calibrationTexts, nil, ""))(t)
 	for _, c := range report.Cells {
-		blanks := labtest.Must(strconv.Atoi(c.Labels.Value("blanks")))(t)
-		k := labtest.Must(strconv.Atoi(c.Labels.Value("k")))(t)
+		blanks := check.Must(strconv.Atoi(c.Labels.Value("blanks")))(t)
+		k := check.Must(strconv.Atoi(c.Labels.Value("k")))(t)
 		least, rows := 0.0, 0.0
-		for _, p := range labtest.Must(maskWords(t.Context(), filler, text, sentences, blanks, seed))(t) {
-			template := labtest.Must(model.tokenizer.Template(p.Template))(t)
-			result := labtest.Must(filler.Fill(t.Context(), infill.Request{Template: p.Template, Top: k}, nil))(t)
+		for _, p := range check.Must(maskWords(t.Context(), filler, text, sentences, blanks, seed))(t) {
+			template := check.Must(model.tokenizer.Template(p.Template))(t)
+			result := check.Must(filler.Fill(t.Context(), infill.Request{Template: p.Template, Top: k}, nil))(t)
 			rows += float64(result.Stats.ModelRows) / sentences
 			last := result.Fills[k-1].LogLikelihood
 			fills, beginnings := model.walk(t, template.IDs, template.Slots, last-1e-5)

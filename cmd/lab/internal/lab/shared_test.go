@@ -19,6 +19,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
+	"infill/internal/check"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -81,7 +82,7 @@ func TestAdam(t *testing.T) {
 }
 
 func TestReadPictures(t *testing.T) {
-	digits := labtest.Must(lab.ReadPictures(&lab.Inputs{}, "data", "digits", 0))(t)
+	digits := check.Must(lab.ReadPictures(&lab.Inputs{}, "data", "digits", 0))(t)
 	// The first line of the file: 005d91... of a zero.
 	if len(digits.Train) != 1797*64 || digits.Train[2] != 5.0/16 || digits.Train[3] != 13.0/16 {
 		t.Errorf("%d digits, the first %v", len(digits.Train)/64, digits.Train[:8])
@@ -91,14 +92,14 @@ func TestReadPictures(t *testing.T) {
 	w := gzip.NewWriter(&z)
 	_, _ = w.Write(idx)
 	_ = w.Close()
-	for _, path := range []string{labtest.Wrote(t, idx), labtest.Wrote(t, z.Bytes())} {
-		p := labtest.Must(lab.ReadPictures(&lab.Inputs{}, "data", path, 0))(t)
+	for _, path := range []string{labtest.Saved(t, "file", string(idx)), labtest.Saved(t, "file", z.String())} {
+		p := check.Must(lab.ReadPictures(&lab.Inputs{}, "data", path, 0))(t)
 		if len(p.Train) != 8 || p.Rows != 2 || p.Train[1] != 1 || p.Train[2] != 0.2 {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
 	amat := func(text string) string { return labtest.Saved(t, "static.amat", text) }
-	p := labtest.Must(lab.ReadPictures(&lab.Inputs{}, "data", amat("0 1 0.2 0\n1.0000e+00 1 0 0.4\n"), 0))(t)
+	p := check.Must(lab.ReadPictures(&lab.Inputs{}, "data", amat("0 1 0.2 0\n1.0000e+00 1 0 0.4\n"), 0))(t)
 	if len(p.Train) != 8 || p.Rows != 2 || p.Columns != 2 || p.Train[1] != 1 || p.Train[2] != 0.2 || p.Train[4] != 1 {
 		t.Errorf("static: %+v", p)
 	}
@@ -107,10 +108,11 @@ func TestReadPictures(t *testing.T) {
 		"line 1 has 3 numbers":   amat("0 1 1\n"),
 		"is not a number from":   amat("0 1 1 0\n1 1 0 2\n"),
 		"it has no images":       amat(""),
-		"begins with 0, 0, 8, 3": labtest.Wrote(t, []byte("no")),
-		"8 bytes of pixels, and its header": labtest.Wrote(t,
-			append(bytes.Clone(idx[:7]), append([]byte{3}, idx[8:]...)...)),
-		"there can be":                  labtest.Wrote(t, []byte{0, 0, 8, 3, 255, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0}),
+		"begins with 0, 0, 8, 3": labtest.Saved(t, "file", "no"),
+		"8 bytes of pixels, and its header": labtest.Saved(t, "file",
+			string(append(bytes.Clone(idx[:7]), append([]byte{3}, idx[8:]...)...))),
+		"there can be": labtest.Saved(t, "file",
+			string([]byte{0, 0, 8, 3, 255, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0})),
 		"name a file, or one of digits": filepath.Join(t.TempDir(), "none"),
 	} {
 		if _, err := lab.ReadPictures(&lab.Inputs{}, "data", path, 0); err == nil ||
@@ -122,7 +124,7 @@ func TestReadPictures(t *testing.T) {
 
 func TestRegressions(t *testing.T) {
 	for name, want := range map[string][2]int{"diabetes": {442, 10}, "election": {944, 9}, "breast-cancer": {569, 30}} {
-		table := labtest.Must(lab.ReadRegression(&lab.Inputs{}, name))(t)
+		table := check.Must(lab.ReadRegression(&lab.Inputs{}, name))(t)
 		if len(table.Y) != want[0] || table.Inputs != want[1] || len(table.X) != want[0]*want[1] {
 			t.Errorf("%s: %d examples of %d inputs", name, len(table.Y), table.Inputs)
 		}
@@ -154,7 +156,7 @@ func TestRegressions(t *testing.T) {
 		"":                               "0 lines",
 	} {
 		var option *lab.OptionError
-		_, err := lab.ReadRegression(&lab.Inputs{}, labtest.Wrote(t, []byte(content)))
+		_, err := lab.ReadRegression(&lab.Inputs{}, labtest.Saved(t, "file", content))
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", content, err)
 		}
@@ -167,7 +169,7 @@ func TestRegressions(t *testing.T) {
 
 func TestParseSpecs(t *testing.T) {
 	list := "gibbs, dmala:step-size=0.4,balance=ratio,gwg:steps=9,dula:steps=7,terms=2"
-	specs := labtest.Must(lab.ParseSpecs(list))(t)
+	specs := check.Must(lab.ParseSpecs(list))(t)
 	var got []string
 	for _, s := range specs {
 		got = append(got, fmt.Sprintf("%s|%s|%d", s.Label, samplers.Text(s.Sampler), s.Steps))

@@ -16,5 +16,6 @@ func GreyImages(t *testing.T) string {
 func SmallImages(t *testing.T, pixels ...byte) string {
 	t.Helper()
 	pixels = slices.Repeat(pixels, 10)
-	return Wrote(t, append([]byte{0, 0, 8, 3, 0, 0, 0, byte(len(pixels) / 4), 0, 0, 0, 2, 0, 0, 0, 2}, pixels...))
+	head := []byte{0, 0, 8, 3, 0, 0, 0, byte(len(pixels) / 4), 0, 0, 0, 2, 0, 0, 0, 2}
+	return Saved(t, "file", string(append(head, pixels...)))
 }

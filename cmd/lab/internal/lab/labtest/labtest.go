@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"infill/cmd/lab/internal/lab"
+	"infill/internal/check"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -45,7 +46,7 @@ func Study(t *testing.T, list []*lab.Study, name string, settings ...string) *la
 // Studied is the report of a study that runs without an error.
 func Studied(t *testing.T, s *lab.Study, o lab.StudyOptions) *lab.StudyReport {
 	t.Helper()
-	return Must(s.Run(t.Context(), o))(t)
+	return check.Must(s.Run(t.Context(), o))(t)
 }
 
 // Bare is a bench without a folder.
@@ -58,7 +59,7 @@ func Bare(seed uint64) *lab.Bench {
 func Saved(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	None(t, os.WriteFile(path, []byte(text), 0o600))
+	check.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -70,42 +71,15 @@ func Near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// Wrote is the path of a file with a content.
-func Wrote(t *testing.T, content []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	None(t, os.WriteFile(path, content, 0o666))
-	return path
-}
-
-// None fails if there is an error.
-func None(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Must is a value that came without an error.
-func Must[T any](value T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
-}
-
 // Text is a value as JSON.
 func Text(t *testing.T, v any) string {
 	t.Helper()
-	b := Must(json.MarshalIndent(v, "", " "))(t)
+	b := check.Must(json.MarshalIndent(v, "", " "))(t)
 	return string(b)
 }
 
 // Enumerated lists the states of a target.
 func Enumerated(t *testing.T, target samplers.Target) *targets.Enumeration {
 	t.Helper()
-	return Must(targets.Enumerate(t.Context(), target))(t)
+	return check.Must(targets.Enumerate(t.Context(), target))(t)
 }
