@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/papers"
+	"infill/internal/journal"
 )
 
 func newVerify(out io.Writer) *cobra.Command {
@@ -99,12 +99,9 @@ func verify(ctx context.Context, out io.Writer, folder, name string, whole bool)
 }
 
 func labelNames(path string) (names []string, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	var report lab.StudyReport
-	if err := json.Unmarshal(text, &report); err != nil {
+	_, err = journal.ReadJSON(path, &report)
+	if err != nil {
 		return nil, err
 	}
 	for _, label := range report.Cells[0].Labels {

@@ -254,14 +254,14 @@ type ascent interface {
 func methods(estimators []string) []string { return append(estimators, wakeSleep) }
 
 func newTraining(m *beliefs, method string, evaluations int) (*training, error) {
-	var a ascent
-	var err error
-	if method == wakeSleep {
-		a, err = newDreams(m)
-	} else {
-		a, err = newEstimates(m, method, evaluations)
+	if method != wakeSleep {
+		a, err := newEstimates(m, method, evaluations)
+		return &training{m, a}, err
 	}
-	return &training{m, a}, err
+	if m.predicts {
+		return nil, fmt.Errorf("%s dreams whole images, and this model draws half of one", wakeSleep)
+	}
+	return &training{m, dreams{m}}, nil
 }
 
 // estimates has one estimator of the gradient of E[f] for each layer.

@@ -2,7 +2,6 @@ package bits
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -25,13 +24,6 @@ const wakeSleep = "wake-sleep"
 type dreams struct{ *beliefs }
 
 var _ ascent = dreams{}
-
-func newDreams(m *beliefs) (ascent, error) {
-	if m.predicts {
-		return nil, fmt.Errorf("%s dreams whole images, and this model draws half of one", wakeSleep)
-	}
-	return dreams{m}, nil
-}
 
 // AddGradient dreams as many images as the pass has.
 func (d dreams) AddGradient(_ context.Context, p *pass, r *rand.Rand, gradient []float64) error {

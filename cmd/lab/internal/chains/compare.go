@@ -27,7 +27,7 @@ type Options struct {
 	Chains   int
 	Steps    int    // measured steps of each chain, for samplers without their own steps
 	WarmUp   int    // steps before the measured ones, which tune a step size or radius that is not given
-	Initial  string // one of initials
+	Initial  string // uniform or independent
 	Trace    bool   // whether to write the states to a file of the study's folder
 
 	now func() time.Time // the clock that times the steps; tests replace it
@@ -45,7 +45,7 @@ func newComparison(k kind) *lab.Study {
 	chains := lab.WholeFlag(f, "chains", 16, 1, lab.MaxChains, "chains of each sampler")
 	steps := lab.WholeFlag(f, "steps", 2000, 1, lab.MaxSteps, "measured steps of each chain")
 	warmUp := lab.WholeFlag(f, "warm-up", 500, 0, lab.MaxSteps, "steps before, in which samplers tune what is not set")
-	initial := lab.ChoiceFlag(f, "initial", initials(),
+	initial := lab.ChoiceFlag(f, "initial", []string{"uniform", "independent"},
 		"where chains start, each slot uniformly or by the target without interactions")
 	trace := f.Bool("trace", false, "also write every state to the folder of --output, a CSV file a sampler: chain, "+
 		"step, warm_up, U, slots")

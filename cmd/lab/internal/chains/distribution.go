@@ -93,12 +93,9 @@ func (d *distribution) enumerate(ctx context.Context) (string, []float64, error)
 	return fmt.Sprintf("enumeration of %d states", e.Len()), means, nil
 }
 
-// initials lists the laws from which chains can start: each slot uniform, or
-// each by the target without interactions (Ising and Potts: the field alone;
-// RBM: the data's means).
-func initials() []string { return []string{"uniform", "independent"} }
-
-// positions draws the state at which each chain starts, [chains × slots].
+// positions draws the state at which each chain starts, [chains × slots]: each
+// slot uniform, or by the target without interactions (Ising and Potts: the
+// field alone; RBM: the data's means).
 func (d *distribution) positions(initial string, streams []*rand.Rand) ([]int, error) {
 	if initial == "uniform" {
 		return samplers.RandomPositions(d.Target, streams), nil

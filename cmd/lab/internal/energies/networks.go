@@ -28,7 +28,7 @@ func newNetworks() *lab.Study {
 		"U is minus τ times the mean squared error; the paper's code has 100")
 	chains := lab.WholeFlag(f, "chains", 10, 1, lab.MaxChains, "chains, whose predictions are averaged")
 	steps := lab.WholeFlag(f, "steps", 200, 1, 1<<30, "steps of each chain")
-	scale := lab.ChoiceFlag(f, "inputs", lab.InputScales(),
+	scale := lab.ChoiceFlag(f, "inputs", []string{"standard", "unit"},
 		"scale of the inputs: mean 0 and standard deviation 1, or from 0 to 1 as in the paper")
 	repeats := lab.RepeatsFlag(f, 2)
 	s.Plan = func(_ context.Context, in *lab.Inputs, _ uint64) (*lab.Plan, error) {

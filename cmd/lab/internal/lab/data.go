@@ -85,15 +85,12 @@ func parseRegression(text []byte) (*regression, error) {
 }
 
 // Split is a table in two parts: a fifth to test with, as in the papers, and
-// the rest to train with. Outputs are between 0 and 1. Inputs are scaled in one
-// of the ways of inputScales.
+// the rest to train with. Outputs are between 0 and 1. Over the training part,
+// inputs have mean 0 and standard deviation 1 or, if the scale is unit, are from
+// 0 to 1.
 type Split struct {
 	TrainX, TrainY, TestX, TestY []float64
 }
-
-// InputScales lists how inputs are scaled, over the training part: mean 0 and
-// standard deviation 1, or from 0 to 1.
-func InputScales() []string { return []string{"standard", "unit"} }
 
 func (t *regression) Split(r *rand.Rand, scale string) Split {
 	var s Split

@@ -13,7 +13,6 @@ package lab
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -33,9 +32,9 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"infill/internal/journal"
 	"infill/internal/logmath"
 	"infill/internal/phrase"
-	"infill/internal/rawjson"
 	"infill/samplers"
 )
 
@@ -295,46 +294,27 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	return r, nil
 }
 
-func (b *Bench) path() string { return filepath.Join(b.Folder, "cells", b.slug+".json") }
-
 // runOrRead reads the result of cell c from b.folder. If there is no result, it
 // runs c and stores the result there.
 func (b *Bench) runOrRead(ctx context.Context, c Cell) error {
 	if b.Folder == "" {
 		return c.Run(ctx, b)
 	}
-	known, err := b.known()
+	path := filepath.Join(b.Folder, "cells", b.slug+".json")
+	var known CellResult
+	found, err := journal.ReadJSON(path, &known)
 	if err != nil {
 		return err
 	}
-	if known != nil && known.Signature == b.Result.Signature {
-		b.Result = known
+	if found && known.Signature == b.Result.Signature {
+		b.Result = &known
 		return nil
 	}
-	if err := c.Run(ctx, b); err != nil {
-		return err
-	}
-	text, err := rawjson.EncodeIndent(b.Result, "", "  ")
+	err = c.Run(ctx, b)
 	if err != nil {
 		return err
 	}
-	return maybe.WriteFile(b.path(), append(text, '\n'), 0o666)
-}
-
-// known reads the result that b.folder has of the cell, or returns nil.
-func (b *Bench) known() (*CellResult, error) {
-	text, err := os.ReadFile(b.path())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var known CellResult
-	if err := json.Unmarshal(text, &known); err != nil {
-		return nil, fmt.Errorf("%s: %w: delete it to run this again", b.path(), err)
-	}
-	return &known, nil
+	return journal.WriteJSON(path, b.Result)
 }
 
 // claim makes the folder of an experiment. If the folder holds another

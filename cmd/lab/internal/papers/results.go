@@ -16,10 +16,10 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"infill/cmd/lab/internal/lab"
+	"infill/samplers"
 )
 
 // Results are the stored results of an experiment, the rows of its results.csv:
@@ -145,11 +145,8 @@ func repeated(byRepeat map[string]float64) Estimate {
 	for _, repeat := range slices.Sorted(maps.Keys(byRepeat)) {
 		values = append(values, byRepeat[repeat])
 	}
-	e := Estimate{Mean: stat.Mean(values, nil), Error: math.NaN(), Count: len(values), byRepeat: byRepeat}
-	if len(values) > 1 {
-		e.Error = stat.StdErr(stat.StdDev(values, nil), float64(len(values)))
-	}
-	return e
+	mean, standardError := samplers.MeanAndError(values)
+	return Estimate{Mean: mean, Error: standardError, Count: len(values), byRepeat: byRepeat}
 }
 
 // number returns the number of the one cell whose rows r are.
@@ -170,10 +167,9 @@ func (r Results) number(name string) (Estimate, error) {
 	if len(e.byRepeat) != len(r) {
 		return e, fmt.Errorf("%s: %d rows are of %d repetitions: choose one cell", name, len(r), len(e.byRepeat))
 	}
-	e.Mean = stat.Mean(values, nil)
+	e.Mean, e.Error = samplers.MeanAndError(values)
 	e.Count = len(values)
 	if e.Count > 1 {
-		e.Error = stat.StdErr(stat.StdDev(values, nil), float64(e.Count))
 		return e, nil
 	}
 	e.byRepeat = nil
