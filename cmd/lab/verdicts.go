@@ -22,7 +22,8 @@ func newVerdicts(out io.Writer) *cobra.Command {
 			"that have it in their name, as \"DLP figure 3\".\n\nTo judge what you have run yourself, write each " +
 			"result to a folder of its name, as\nlab --preset dlp-figure-3 --seed 1 -o DIR/dlp-figure-3, and give " +
 			"--results DIR. A row whose\nresults are not all there says which command makes those that are missing, " +
-			"and p is adjusted\nover the claims that are there.\n\n" + strings.ReplaceAll(papers.Rule, "*", ""),
+			"and p is adjusted\nover the claims that are there.\n\n" +
+			strings.ReplaceAll(papers.Claims().Rule, "*", ""),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return verdicts(out, folder, strings.Join(args, ""))

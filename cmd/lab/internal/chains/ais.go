@@ -113,8 +113,8 @@ func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []in
 	return nil
 }
 
-// logNormaliser is an estimate of log Σ exp(U), with an interval.
-type logNormaliser struct {
+// LogNormaliser is an estimate of log Σ exp(U), with an interval.
+type LogNormaliser struct {
 	Value, Low, High float64
 	Effective        float64 // chains that count, (Σw)²/Σw²; if few, the interval is too short
 }
@@ -138,7 +138,7 @@ type Annealing struct {
 
 // Normaliser estimates log Σ exp(U) of the target.
 func (o Annealing) Normaliser(ctx context.Context, target samplers.GradientTarget, laws [][]float64, b *lab.Bench,
-	label string) (*logNormaliser, error) {
+	label string) (*LogNormaliser, error) {
 	path := newAnnealed(target, laws)
 	kernel, err := o.Sampler.Sampler.Kernel(path, b.Stream(label+" terms"))
 	if err != nil {
@@ -173,7 +173,7 @@ func (o Annealing) Normaliser(ctx context.Context, target samplers.GradientTarge
 }
 
 // interval returns the logarithm of the mean weight, and its 95 % interval.
-func interval(logw []float64) *logNormaliser {
+func interval(logw []float64) *LogNormaliser {
 	n := float64(len(logw))
 	total := floats.LogSumExp(logw)
 	weights := make([]float64, len(logw))
@@ -182,7 +182,7 @@ func interval(logw []float64) *logNormaliser {
 		weights[i] = n * math.Exp(l-total) // so that the weights have the mean 1
 		squares += weights[i] * weights[i]
 	}
-	z := &logNormaliser{Value: total - math.Log(n), Effective: n * n / squares}
+	z := &LogNormaliser{Value: total - math.Log(n), Effective: n * n / squares}
 	_, deviation := stat.MeanStdDev(weights, nil)
 	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
 	z.Low = math.Inf(-1)

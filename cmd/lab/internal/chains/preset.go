@@ -81,11 +81,6 @@ func NewPreset() *lab.Study {
 	return s
 }
 
-func (f figure) caption() string {
-	part := strings.ReplaceAll(strings.TrimPrefix(f.Name, "dlp-"), "-", " ")
-	return "Discrete Langevin paper, " + part + ":\n" + f.Title
-}
-
 // sum returns the SHA-256 of what the figure runs.
 func (f figure) sum() string {
 	type settings struct{ title, target, samplers, initial string }
@@ -99,14 +94,16 @@ func (f figure) sum() string {
 func (f figure) plan(ctx context.Context, in *lab.Inputs, s *lab.Study, chains, steps int, seed uint64) (*lab.Plan,
 	error) {
 	title := f.Name + ": " + f.Title
+	caption := "Discrete Langevin paper, " + strings.ReplaceAll(strings.TrimPrefix(f.Name, "dlp-"), "-", " ") + ":\n" +
+		f.Title
 	// What a preset stands for may change between commits of one version.
 	in.Add("preset", f.Name, f.sum())
 	if f.Name == biasPreset {
-		return biasPlan(ctx, title, f.caption(), chains, steps)
+		return biasPlan(ctx, title, caption, chains, steps)
 	}
 	p := s.NewPlan(title)
 	p.BetweenChains(chains)
-	p.Caption = f.caption()
+	p.Caption = caption
 	for _, part := range f.Parts {
 		d, err := NewDistribution(ctx, in, part.Target, 0)
 		if err != nil {

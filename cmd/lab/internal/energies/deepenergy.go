@@ -50,10 +50,6 @@ func (o *deepOptions) check() error {
 	return o.pcd.check(*o.samplers)
 }
 
-func (o *deepOptions) annealing() chains.Annealing {
-	return chains.Annealing{Sampler: (*o.annealer)[0], Steps: *o.temperatures, Chains: *o.chains}
-}
-
 // maxListedStates is the largest number of states that are listed for the exact
 // likelihood.
 const maxListedStates = 1 << 16
@@ -210,11 +206,11 @@ func (o *deepOptions) train(ctx context.Context, b *lab.Bench, spec lab.Spec, s 
 	}, func(batch []int, due bool) error {
 		if validates(p.Update) && len(s.validation) > 0 {
 			s.network.Set(p.Mean)
-			score, err := o.validate(ctx, b, model, s)
+			z, mean, err := o.likelihood(ctx, b, model, s, "validation", s.temperatures, s.validation)
 			if err != nil {
 				return err
 			}
-			chosen.Offer(p.Update, score, p.Mean)
+			chosen.Offer(p.Update, mean-z.Value, p.Mean)
 		}
 		s.network.Set(deep.weights)
 		if !due {
@@ -245,23 +241,20 @@ func (o *deepOptions) train(ctx context.Context, b *lab.Bench, spec lab.Spec, s 
 	return o.judge(ctx, b, model, s)
 }
 
-func (o *deepOptions) validate(ctx context.Context, b *lab.Bench, model gradientLearner, s *subject) (float64, error) {
-	a := o.annealing()
-	a.Steps = s.temperatures
-	z, err := a.Normaliser(ctx, model, s.laws, b, "validation")
+// likelihood estimates log Z, and returns it with the mean energy of examples.
+func (o *deepOptions) likelihood(ctx context.Context, b *lab.Bench, model gradientLearner, s *subject, label string,
+	temperatures int, examples []int) (z *chains.LogNormaliser, mean float64, err error) {
+	a := chains.Annealing{Sampler: (*o.annealer)[0], Steps: temperatures, Chains: *o.chains}
+	z, err = a.Normaliser(ctx, model, s.laws, b, label)
 	if err != nil {
-		return 0, err
+		return z, 0, err
 	}
-	mean, err := chains.MeanEnergy(ctx, model, s.validation)
-	return mean - z.Value, err
+	mean, err = chains.MeanEnergy(ctx, model, examples)
+	return z, mean, err
 }
 
 func (o *deepOptions) judge(ctx context.Context, b *lab.Bench, model gradientLearner, s *subject) error {
-	z, err := o.annealing().Normaliser(ctx, model, s.laws, b, "annealing")
-	if err != nil {
-		return err
-	}
-	mean, err := chains.MeanEnergy(ctx, model, s.tests)
+	z, mean, err := o.likelihood(ctx, b, model, s, "annealing", *o.temperatures, s.tests)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,16 @@ func parseSentences(text string, words, vocabulary int) (*sentenceSet, error) {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
 	})
 	s.vocabulary = append(s.vocabulary, frequent[:min(len(frequent), vocabulary-firstWord)]...)
-	s.encode(kept)
+	ids := map[string]int{}
+	for id, word := range s.vocabulary[firstWord:] {
+		ids[word] = id + firstWord
+	}
+	for _, sentence := range kept {
+		for _, word := range sentence {
+			s.states = append(s.states, max(ids[word], unknownWord))
+		}
+		s.states = append(s.states, slices.Repeat([]int{endMark}, words-len(sentence))...)
+	}
 	known := 0
 	for _, v := range s.states {
 		known += lab.Bit(v >= firstWord)
@@ -71,21 +80,6 @@ func parseSentences(text string, words, vocabulary int) (*sentenceSet, error) {
 		"are %.0f %% of what they say, and a mark for others and one for the end", len(kept), lines, words,
 		len(s.vocabulary)-firstWord, len(frequent), 100*float64(known)/float64(all))
 	return s, nil
-}
-
-func (s *sentenceSet) encode(sentences [][]string) {
-	ids := map[string]int{}
-	for id, word := range s.vocabulary[firstWord:] {
-		ids[word] = id + firstWord
-	}
-	for _, sentence := range sentences {
-		for _, word := range sentence {
-			s.states = append(s.states, max(ids[word], unknownWord))
-		}
-		for range s.words - len(sentence) {
-			s.states = append(s.states, endMark)
-		}
-	}
 }
 
 // bigrams is a law by the chain rule, of each word given the one before it. To
@@ -152,17 +146,17 @@ func newLearnText() *lab.Study {
 				})
 			}, lab.Label{Name: "sampler", Value: spec.Label})
 		}
-		p.Add(*o.repeats, func(_ context.Context, b *lab.Bench) error {
-			_, tests, laws := set.parts(b)
-			b.Number("test-ll", chains.MeanLog(tests, *words, chains.NewBase(laws).Log))
-			return nil
-		}, lab.Label{Name: "sampler", Value: "independent"})
-		p.Add(*o.repeats, func(_ context.Context, b *lab.Bench) error {
-			examples, tests, laws := set.parts(b)
-			m := newBigrams(laws, slices.Collect(slices.Chunk(examples, *words)))
-			b.Number("test-ll", chains.MeanLog(tests, *words, m.log))
-			return nil
-		}, lab.Label{Name: "sampler", Value: "bigrams"})
+		for _, name := range []string{"independent", "bigrams"} {
+			p.Add(*o.repeats, func(_ context.Context, b *lab.Bench) error {
+				examples, tests, laws := set.parts(b)
+				log := chains.NewBase(laws).Log
+				if name == "bigrams" {
+					log = newBigrams(laws, slices.Collect(slices.Chunk(examples, *words))).log
+				}
+				b.Number("test-ll", chains.MeanLog(tests, *words, log))
+				return nil
+			}, lab.Label{Name: "sampler", Value: name})
+		}
 		return p, nil
 	}
 	return s

@@ -19,14 +19,11 @@ import (
 	"infill/samplers"
 )
 
-// drawings maps names of files to plots.
-type drawings map[string]*plot.Plot
-
 // Draw plots every curve, against x and against seconds, and columns against
 // labels and other columns. A line shows one value of the first label. Each
 // value of the other labels has a plot of its own.
-func (r *StudyReport) Draw() (drawings, error) {
-	list := drawings{}
+func (r *StudyReport) Draw() (map[string]*plot.Plot, error) {
+	list := map[string]*plot.Plot{} // by the names of their files
 	failed := error(nil)
 	add := func(name string, p *plot.Plot, err error) {
 		failed = errors.Join(failed, err)

@@ -191,7 +191,7 @@ func (r *StudyReport) JSON() ([]byte, error) {
 func (r *StudyReport) CSV() ([]byte, error) {
 	numbers := names(r.Plan.Columns)
 	withErrors := slices.DeleteFunc(slices.Clone(numbers), func(name string) bool {
-		return !slices.ContainsFunc(r.Cells, func(c *CellResult) bool { return has(c.Errors, name) })
+		return !slices.ContainsFunc(r.Cells, func(c *CellResult) bool { return field(c.Errors, name) != "" })
 	})
 	head := append(r.Cells[0].Labels.names(), numbers...)
 	for _, name := range withErrors {
@@ -220,17 +220,13 @@ const (
 	ChainsColumn = "chains"
 )
 
-func has(numbers map[string]float64, name string) bool {
-	_, found := numbers[name]
-	return found
-}
-
 // field returns a number as text, or "" if it is not known.
 func field(numbers map[string]float64, name string) string {
-	if !has(numbers, name) {
+	x, found := numbers[name]
+	if !found {
 		return ""
 	}
-	return Decimal(numbers[name])
+	return Decimal(x)
 }
 
 func names(columns []Column) (list []string) {

@@ -25,6 +25,7 @@ var (
 )
 
 type Document struct {
+	Rule     string // the rule of verdicts, in words
 	Sections []Section
 	// Numbers are those of the papers' tables that no claim judges, and
 	// Sentences those that compare and are not judged.

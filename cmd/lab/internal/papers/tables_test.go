@@ -18,7 +18,7 @@ import (
 // without numbers is left out.
 // where=LABEL=VALUE;LABEL=VALUE chooses cells. The block papers has the sections
 // of [Claims], not judged and sentences have what no claim judges. rule is
-// [Rule], count is [Judgements.Count], scale is [ScaleRule], and seconds lists
+// [Document.Rule], count is [Judgements.Count], scale is [ScaleRule], and seconds lists
 // the stored results.
 var block = regexp.MustCompile(`(?s)<!-- (table [^>]*?|papers|rule|count|not judged|sentences|scale|seconds)` +
 	` -->\n(.*?)<!-- end -->\n`)
@@ -52,7 +52,7 @@ func content(what string, all map[string]Results) (string, error) {
 	case "sentences":
 		return notJudgedTable(Claims().Sentences, "where", "sentence"), nil
 	case "rule":
-		return "\n" + Rule + "\n\n", nil
+		return "\n" + Claims().Rule + "\n\n", nil
 	case "scale":
 		return "\n" + ScaleRule + "\n\n", nil
 	case "seconds":

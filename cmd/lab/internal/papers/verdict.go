@@ -23,16 +23,6 @@ const (
 // significant is the largest adjusted p of a claim that is decided.
 const significant = 0.05
 
-const Rule = "A claim holds if its p, adjusted by Benjamini and Hochberg over all distinct claims of this page, is" +
-	" below 0.05 and the difference has the paper's sign. With the other sign it is reversed, else level." +
-	" So of the claims that are called decided, 5 % are expected to be wrong at most. p is of the two-" +
-	"sided t test on the mean difference. It is between at least five trainings, in pairs, or chains " +
-	"(Welch), or ten random targets, in pairs, whose chains are averaged first. Two numbers are about " +
-	"equal if two one-sided tests put their difference within the margin.\n\n" +
-	"**yes**: each claim holds. **partly**: those that follow do not. **no**: none does. A table's order " +
-	"counts where no data set of the paper that a claim stands for has the opposite. One has to have it " +
-	"by more than 1.96 standard errors; else the paper has no order."
-
 // A Finding is what the results say of a claim.
 type Finding int
 
