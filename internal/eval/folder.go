@@ -93,11 +93,7 @@ type Record struct {
 	environment
 	// StepSize is null if the sampler has no step size, or if the step size is infinite.
 	StepSize *float64 `json:"step_size"`
-	// AcceptanceRate and ChangedSlotsPerStep are means over chains and
-	// the steps after the warm-up. The rate is null if the sampler
-	// accepts every proposal.
-	AcceptanceRate      *float64 `json:"acceptance_rate"`
-	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
+	moves
 	EnergyEvaluations   int64    `json:"energy_evaluations"`
 	GradientEvaluations int64    `json:"gradient_evaluations"`
 	ModelRows           int64    `json:"model_rows"`
@@ -113,16 +109,20 @@ type environment struct {
 	Version string `json:"version"` // version of this program
 }
 
-// chain is the final state of a chain, with its acceptance rate and changed slots.
+// moves are means over the steps after the warm-up, of a chain or of all. The
+// rate is null if the sampler accepts every proposal.
+type moves struct {
+	AcceptanceRate      *float64 `json:"acceptance_rate"`
+	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
+}
+
+// chain is the final state of a chain, and how it moved.
 type chain struct {
 	Text          string   `json:"text"`
 	Fills         []string `json:"fills"`
 	TokenIDs      []int    `json:"token_ids"`
 	LogLikelihood float64  `json:"log_likelihood"` // U in nats
-	// AcceptanceRate and ChangedSlotsPerStep are means over the steps after the
-	// warm-up. The rate is null if the sampler accepts every proposal.
-	AcceptanceRate      *float64 `json:"acceptance_rate"`
-	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
+	moves
 }
 
 // key identifies a record. Each model, method and sentence has one record.

@@ -162,8 +162,7 @@ func (j joined) of(h *header, records []*Record, number int) *Estimate {
 		if count == 0 {
 			return nil
 		}
-		mean := sum / float64(count)
-		return &mean
+		return new(sum / float64(count))
 	})
 }
 

@@ -88,8 +88,7 @@ func estimate(records []*Record, value func(*Record) *float64) *Estimate {
 // samples of a record.
 func perSample(records []*Record, total func(*Record) float64) Estimate {
 	return *estimate(records, func(r *Record) *float64 {
-		x := total(r) / float64(len(r.Chains))
-		return &x
+		return new(total(r) / float64(len(r.Chains)))
 	})
 }
 

@@ -333,11 +333,13 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		Model: k.model, Method: k.method, Sentence: k.sentence, Template: request.Template,
 		Chains:    make([]chain, chains),
 		Signature: result.Signature, environment: environment{m.Runtime, m.Device, infill.Version()},
-		StepSize: moved.StepSize, AcceptanceRate: moved.AcceptanceRate, ChangedSlotsPerStep: moved.ChangedSlotsPerStep,
+		StepSize: moved.StepSize, moves: moves{moved.AcceptanceRate, moved.ChangedSlotsPerStep},
 		EnergyEvaluations: moved.EnergyEvaluations, GradientEvaluations: moved.GradientEvaluations,
 		ModelRows: s.ModelRows, Warnings: result.Warnings, Seconds: s.Seconds,
 	}
 	slots := len(last.TokenIDs) / chains
+	rates := after.Rates()
+	changed := after.ChangedSlots()
 	for c := range chains {
 		ids := last.TokenIDs[c*slots : (c+1)*slots]
 		at := slices.IndexFunc(result.Fills, func(f infill.Fill) bool { return slices.Equal(f.TokenIDs, ids) })
@@ -345,15 +347,10 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 			return nil, fmt.Errorf("chain %d ended in %v, which the result does not hold", c, ids)
 		}
 		end := result.Fills[at]
-		record.Chains[c] = chain{Text: end.Text, Fills: end.Values, TokenIDs: ids, LogLikelihood: end.LogLikelihood}
-	}
-	for c, rate := range after.Rates() {
+		record.Chains[c] = chain{end.Text, end.Values, ids, end.LogLikelihood, moves{nil, changed[c]}}
 		if moved.AcceptanceRate != nil {
-			record.Chains[c].AcceptanceRate = &rate
+			record.Chains[c].AcceptanceRate = &rates[c]
 		}
-	}
-	for c, changed := range after.ChangedSlots() {
-		record.Chains[c].ChangedSlotsPerStep = changed
 	}
 	return record, nil
 }

@@ -44,21 +44,10 @@ func newCalibration() *lab.Study {
 	c.texts = textsFlag(f)
 	c.sentences = lab.WholeFlag(f, "sentences", 1000, 2, 1<<30, "sentences of the file, for each number of blanks")
 	c.blanks = lab.NumbersFlag(f, "blanks", []int{1, 2}, "numbers of blanks in a sentence, with commas between them")
-	c.least = lab.DefineFlag(f, "least", 0.03, "smallest probability of a fill that is compared", leastProbability,
-		lab.Decimal)
+	c.least = lab.NumberFlag(f, "least", 0.03, " above 0", "smallest probability of a fill that is compared")
 	c.model = f.String("model", "", "`NAME` of a model, or a folder with one (default: the built-in)")
 	s.Plan = c.plan
 	return s
-}
-
-// leastProbability reads the smallest probability that is compared. More than
-// a thousand fills of a sentence are never asked for.
-func leastProbability(text string) (float64, error) {
-	p, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(p >= 0.001 && p < 0.1) {
-		return 0, errors.New("a number of 0.001 or more, below 0.1")
-	}
-	return p, nil
 }
 
 // open opens the model. Its weights are loaded when it first runs.
@@ -121,6 +110,9 @@ func maskWords(ctx context.Context, filler *infill.Filler, text *corpus.Corpus, 
 const together = "together"
 
 func (c *calibration) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*lab.Plan, error) {
+	if *c.least < 0.001 || *c.least >= 0.1 { // more than a thousand fills of a sentence are never asked for
+		return nil, lab.Refuse("least", "%q is not a number of 0.001 or more, below 0.1", lab.Decimal(*c.least))
+	}
 	texts, err := readTexts(in, *c.texts)
 	if err != nil {
 		return nil, err

@@ -183,7 +183,7 @@ const AllSamplers = "all"
 
 // A Spec is one sampler of a comparison.
 type Spec struct {
-	Sampler samplers.Sampler // nil for all of them, which a comparison unfolds
+	samplers.Sampler // nil for all of them, which a comparison unfolds
 	// Label is the text as typed. It names the sampler in results, and chooses
 	// its random streams.
 	Label string
@@ -197,8 +197,6 @@ type Spec struct {
 
 // Named returns the spec of a sampler with its text as the label.
 func Named(s samplers.Sampler) Spec { return Spec{Sampler: s, Label: samplers.Text(s)} }
-
-func (s Spec) Describe() samplers.Description { return s.Sampler.Describe() }
 
 func LabelsOf(specs []Spec) string {
 	var labels []string
