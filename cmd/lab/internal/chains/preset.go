@@ -13,7 +13,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-	"sigs.k8s.io/yaml"
 
 	"infill/cmd/lab/internal/lab"
 	"infill/internal/logmath"
@@ -44,13 +43,7 @@ type part struct {
 var presetsFile []byte
 
 // figures reads the figures, of which those with a command are no presets.
-func figures() (list []figure) {
-	err := yaml.UnmarshalStrict(presetsFile, &list)
-	if err != nil {
-		panic(err) // the program's own file is wrong
-	}
-	return list
-}
+func figures() []figure { return lab.Own[[]figure](presetsFile) }
 
 // NewPreset returns the study that repeats the figure given by --preset. The
 // figure fixes samplers, warm-up and starts.

@@ -242,25 +242,31 @@ func (r *calibrationRun) fill(ctx context.Context, b *lab.Bench) error {
 		return err
 	}
 	defer filler.Close()
+	r.filled, err = inOrder(ctx, b, r.prompts, func(ctx context.Context, p corpus.Prompt) (filledSentence, error) {
+		return r.of.fill(ctx, filler, p)
+	})
+	return err
+}
+
+// inOrder returns what do makes of each element of a list. What is done at once
+// shares calls of the model.
+func inOrder[T, R any](ctx context.Context, b *lab.Bench, list []T,
+	do func(context.Context, T) (R, error)) (results []R, err error) {
 	next := 0
-	var filled []filledSentence
-	err = parallel.Each(ctx, lm.InFlight(0), func(context.Context) (corpus.Prompt, error) {
-		if next == len(r.prompts) {
-			return corpus.Prompt{}, io.EOF
+	err = parallel.Each(ctx, lm.InFlight(0), func(context.Context) (of T, err error) {
+		if next == len(list) {
+			return of, io.EOF
 		}
 		next++
-		return r.prompts[next-1], nil
-	}, func(ctx context.Context, p corpus.Prompt) (filledSentence, error) {
-		return r.of.fill(ctx, filler, p)
-	}, func(s filledSentence) error {
-		filled = append(filled, s)
-		return b.Tick(ctx, len(filled), len(r.prompts))
+		return list[next-1], nil
+	}, do, func(r R) error {
+		results = append(results, r)
+		return b.Tick(ctx, len(results), len(list))
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.filled = filled
-	return nil
+	return results, nil
 }
 
 func (r *calibrationRun) gather(ctx context.Context, b *lab.Bench) error {

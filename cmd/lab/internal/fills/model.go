@@ -14,14 +14,12 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 
 	"infill/cmd/lab/internal/chains"
 	"infill/cmd/lab/internal/lab"
 	"infill/infill"
 	"infill/internal/eval/corpus"
-	"infill/internal/parallel"
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
@@ -275,7 +273,7 @@ func (r *knowledgeRun) measure(ctx context.Context, b *lab.Bench) (err error) {
 			return fmt.Errorf("%s: %w", text.Name, err)
 		}
 	}
-	return errors.Join(r.measurePairs(ctx, b, all), r.measureClozes(ctx, all), r.measureProbes(ctx, all))
+	return errors.Join(r.measurePairs(ctx, b, all), r.measureClozes(ctx, b, all), r.measureProbes(ctx, all))
 }
 
 // released undoes how the evaluation texts are published.
@@ -329,51 +327,52 @@ func (w sharedText) draw(n int, random *rand.Rand) (places [][]int) {
 	return places
 }
 
+// askedSentence is a sentence with what is masked in it: its words one at a time,
+// then each joint.
+type askedSentence struct {
+	sharedText
+	masks [][][]int
+}
+
 // measureSentences masks words of sentences: one at a time, two, and three.
-// Sentences that are asked at once share calls.
 func (r *knowledgeRun) measureSentences(ctx context.Context, b *lab.Bench, all []*language, text *corpus.Corpus) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	lines := text.Raw()
 	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	var found [][]masked // of each sentence: its words one at a time, then each joint
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(lm.InFlight(0))
+	var asked []askedSentence
 	for _, line := range lines {
-		if len(found) == *r.of.sentences {
+		if len(asked) == *r.of.sentences {
 			break
 		}
-		shared := shareText(all, released.Replace(line))
-		if len(shared.places) < 3 {
+		s := askedSentence{sharedText: shareText(all, released.Replace(line))}
+		if len(s.places) < 3 {
 			continue
 		}
-		var asked [][][]int
-		for _, place := range shared.draw(*r.of.words, random) {
-			asked = append(asked, [][]int{place})
+		for _, place := range s.draw(*r.of.words, random) {
+			s.masks = append(s.masks, [][]int{place})
 		}
 		for _, blanks := range jointBlanks {
-			own := rand.New(rand.NewPCG(b.Seed, uint64((len(found)+1)*10+blanks)))
-			asked = append(asked, shared.draw(blanks, own))
+			own := rand.New(rand.NewPCG(b.Seed, uint64((len(asked)+1)*10+blanks)))
+			s.masks = append(s.masks, s.draw(blanks, own))
 		}
-		of := make([]masked, len(asked))
-		found = append(found, of)
-		b.Observe(len(found), *r.of.sentences)
-		group.Go(func() (err error) {
-			for k, places := range asked {
-				of[k], err = mask(inner, all, shared.ids, places)
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		asked = append(asked, s)
 	}
-	err := group.Wait()
+	if len(asked) < *r.of.sentences {
+		return lab.Refuse("sentences", "%d of %s have three words that all models know, and %d are wanted", len(asked),
+			text.Name, *r.of.sentences)
+	}
+	found, err := inOrder(ctx, b, asked, func(ctx context.Context, s askedSentence) (of []masked, err error) {
+		for _, places := range s.masks {
+			m, err := mask(ctx, all, s.ids, places)
+			if err != nil {
+				return nil, err
+			}
+			of = append(of, m)
+		}
+		return of, nil
+	})
 	if err != nil {
 		return err
-	}
-	if len(found) < *r.of.sentences {
-		return lab.Refuse("sentences", "%d of %s have three words that all models know, and %d are wanted", len(found),
-			text.Name, *r.of.sentences)
 	}
 	nats := r.measured[text.Name+": a word, nats"]
 	right := r.measured[text.Name+": a word, right"]
@@ -510,17 +509,9 @@ func expandPair(sentence string, lists map[string][]string, random *rand.Rand) (
 
 // measurePairs asks which sentence of each pair is the likelier.
 func (r *knowledgeRun) measurePairs(ctx context.Context, b *lab.Bench, all []*language) error {
-	hits := make([][]float64, len(r.pairs))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(lm.InFlight(0))
-	for n, pair := range r.pairs {
-		b.Observe(n+1, len(r.pairs))
-		group.Go(func() (err error) {
-			hits[n], err = pair.hits(inner, all)
-			return err
-		})
-	}
-	err := group.Wait()
+	hits, err := inOrder(ctx, b, r.pairs, func(ctx context.Context, p minimalPair) ([]float64, error) {
+		return p.hits(ctx, all)
+	})
 	if err != nil {
 		return err
 	}
@@ -567,13 +558,10 @@ func fieldsOf(text string, columns int) (lines [][]string, err error) {
 	return table.ReadAll()
 }
 
-// measureClozes asks for the first five answers. Clozes that are asked at once
-// share calls.
-func (r *knowledgeRun) measureClozes(ctx context.Context, all []*language) error {
-	hits := make([]clozeHits, len(r.clozes))
-	err := parallel.All(ctx, lm.InFlight(0), len(hits), func(ctx context.Context, number int) (err error) {
-		hits[number], err = answer(ctx, all, r.clozes[number])
-		return err
+// measureClozes asks for the first five answers.
+func (r *knowledgeRun) measureClozes(ctx context.Context, b *lab.Bench, all []*language) error {
+	hits, err := inOrder(ctx, b, r.clozes, func(ctx context.Context, cloze []string) (clozeHits, error) {
+		return answer(ctx, all, cloze)
 	})
 	if err != nil {
 		return err

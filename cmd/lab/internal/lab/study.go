@@ -63,13 +63,16 @@ type description struct {
 //go:embed studies.yaml
 var studiesFile []byte
 
-var descriptions = sync.OnceValue(func() (all map[string]description) {
-	err := yaml.UnmarshalStrict(studiesFile, &all)
+var descriptions = sync.OnceValue(func() map[string]description { return Own[map[string]description](studiesFile) })
+
+// Own reads YAML that is part of the program.
+func Own[T any](text []byte) (value T) {
+	err := yaml.UnmarshalStrict(text, &value)
 	if err != nil {
 		panic(err) // the program's own file is wrong
 	}
-	return all
-})
+	return value
+}
 
 // NewStudy makes the study of that name, without flags and plan.
 func NewStudy(name string) *Study {

@@ -1,10 +1,9 @@
 package papers
 
 import (
+	"infill/cmd/lab/internal/lab"
 	"slices"
 	"sync"
-
-	"sigs.k8s.io/yaml"
 )
 
 // A Run is a stored result with the command that makes it. The head of
@@ -29,13 +28,8 @@ type Ratio struct {
 	Here  float64 // of the results; 0 if their signature has it by its name
 }
 
-var Runs = sync.OnceValue(func() (list []Run) {
-	err := yaml.UnmarshalStrict(runsFile, &list)
-	if err != nil {
-		panic(err) // the program's own file is wrong
-	}
-	return list
-})
+// Runs lists the stored results.
+var Runs = sync.OnceValue(func() []Run { return lab.Own[[]Run](runsFile) })
 
 func RunOf(name string) (Run, bool) {
 	list := Runs()
