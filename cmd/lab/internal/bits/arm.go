@@ -27,7 +27,7 @@ func newARMGradients() *lab.Study {
 	f := s.Flags
 	names := f.StringArray("target", []string{"square:0.49", "ising:size=3x3",
 		"rbm:data=none,visible=8,hidden=5,scale=1", "potts:size=2x2"}, "a target; give it again for more")
-	chosen := lab.ChoicesFlag(f, "estimators", estimators(), estimators())
+	chosen := lab.ChoicesFlag(f, "estimators", estimators(true), estimators(true))
 	evaluations := lab.WholeFlag(f, "evaluations", 12, 2, 1<<20, "evaluations of the target for each estimate")
 	estimates := lab.WholeFlag(f, "estimates", 2000, 2, 1<<20, "estimates of each cell")
 	repeats := lab.RepeatsFlag(f, 2)
@@ -129,9 +129,9 @@ func gradients(ctx context.Context, b *lab.Bench, kind string, target samplers.T
 func newARMToy() *lab.Study {
 	s := lab.NewStudy("arm toy")
 	f := s.Flags
-	known := append([]string{"exact"}, estimators()...)
+	known := append([]string{"exact"}, estimators(true)...)
 	p0s := lab.NumbersFlag(f, "p0", []float64{0.49, 0.499, 0.501, 0.51}, "numbers p0")
-	chosen := lab.ChoicesFlag(f, "estimators", append([]string{"exact"}, trainers()...), known)
+	chosen := lab.ChoicesFlag(f, "estimators", append([]string{"exact"}, estimators(false)...), known)
 	evaluations := lab.WholeFlag(f, "evaluations", 6, 2, 1<<20, "evaluations of each step")
 	steps := lab.WholeFlag(f, "steps", 2000, 1, 1<<30, "steps of each ascent")
 	rate := lab.NumberFlag(f, "rate", 1, " above 0", "of the ascent")

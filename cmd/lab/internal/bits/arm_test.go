@@ -86,7 +86,7 @@ func TestEstimators(t *testing.T) {
 			}
 			continue
 		}
-		if len(of) != len(estimators()) || of["arm"]/2 >= of["reinforce"] || of["arm"]/2 >= of["ar"] {
+		if len(of) != len(estimators(true)) || of["arm"]/2 >= of["reinforce"] || of["arm"]/2 >= of["ar"] {
 			t.Errorf("%s: variances at 12 evaluations %v", target, of)
 		}
 		if !strings.HasPrefix(target, "ising") && of["arm"] >= of["reinforce"] {

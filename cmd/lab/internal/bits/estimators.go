@@ -65,17 +65,11 @@ func estimatorKinds() []estimatorKind {
 	}
 }
 
-func estimators() (names []string) {
+// estimators lists the names of the estimators, those that are steps of ARM's
+// derivation only if they are wanted: trainings leave them out.
+func estimators(steps bool) (names []string) {
 	for _, k := range estimatorKinds() {
-		names = append(names, k.name)
-	}
-	return names
-}
-
-// trainers lists the names of the estimators that trainings compare.
-func trainers() (names []string) {
-	for _, k := range estimatorKinds() {
-		if !k.step {
+		if steps || !k.step {
 			names = append(names, k.name)
 		}
 	}

@@ -366,7 +366,7 @@ func newARMAutoencoders() *lab.Study {
 	f := s.Flags
 	images := lab.ImageFlags(f)
 	kinds := lab.ChoicesFlag(f, "structures", structures()[:3], structures())
-	chosen := lab.ChoicesFlag(f, "estimators", methods(trainers()), methods(estimators()))
+	chosen := lab.ChoicesFlag(f, "estimators", methods(estimators(false)), methods(estimators(true)))
 	bits := lab.WholeFlag(f, "bits", 20, 1, 1<<12, "bits of a latent layer")
 	hidden := lab.WholeFlag(f, "hidden", 40, 1, 1<<12, "units of a hidden layer of nonlinear")
 	updates := lab.WholeFlag(f, "updates", 1500, 1, 1<<30, "updates of each training")

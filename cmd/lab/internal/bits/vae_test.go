@@ -84,7 +84,7 @@ func TestAutoencoderGradients(t *testing.T) {
 			return exactBound(m, images)
 		}, own, &fd.Settings{Formula: fd.Central})
 		copy(m.weights, own)
-		for _, kind := range estimators() {
+		for _, kind := range estimators(true) {
 			g := check.Must(newTraining(m, kind, 4))(t)
 			r := rand.New(rand.NewPCG(3, 3))
 			n := calls

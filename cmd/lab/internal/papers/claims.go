@@ -81,17 +81,13 @@ func (c Claim) results() (list []string) {
 // so, in which the other way, and in which nothing follows, with the reason.
 func (c Claim) paperSays() (so, opposite, open []string) {
 	for _, set := range c.Sets {
-		switch order(set.Low, set.High) {
+		switch o := order(set.Low, set.High); o {
 		case Below:
 			so = append(so, set.Name)
 		case Above:
 			opposite = append(opposite, set.Name)
-		case Even:
-			open = append(open, set.Name+" level")
-		case Bounded:
-			open = append(open, set.Name+" a bound")
-		case Missing:
-			open = append(open, set.Name+" missing")
+		default:
+			open = append(open, set.Name+" "+string(o))
 		}
 	}
 	return so, opposite, open

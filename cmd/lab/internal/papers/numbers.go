@@ -67,14 +67,14 @@ func readNumbers(text []byte) (map[Place]Printed, error) {
 }
 
 // An Order is what two numbers of a paper say of each other.
-type Order int
+type Order string
 
 const (
-	Missing Order = iota // the paper lacks one of them
-	Bounded              // one is only a bound
-	Even                 // they differ by less than their errors
-	Below                // the first is the smaller
-	Above
+	Missing Order = "missing" // the paper lacks one of them
+	Bounded Order = "a bound" // one is only a bound
+	Even    Order = "level"   // they differ by less than their errors
+	Below   Order = "below"   // the first is the smaller
+	Above   Order = "above"
 )
 
 // order compares two numbers of a paper. They have an order if both are
