@@ -12,7 +12,6 @@ import (
 	"infill/cmd/lab/internal/papers"
 )
 
-// stored is where the repository has its results.
 var stored = filepath.Join("docs", "measured", "laboratory")
 
 func newVerdicts(out io.Writer) *cobra.Command {

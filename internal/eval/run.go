@@ -38,8 +38,7 @@ type Options struct {
 	Jobs int
 	// Observe is called with every step, one call at a time.
 	Observe func(Progress)
-	// Note is called with messages for the user.
-	Note func(string)
+	Note    func(string)
 }
 
 type Progress struct {

@@ -257,7 +257,6 @@ func (c *command) run(ctx context.Context) error {
 	return c.table.print(results, c.Out, c.model.Quiet)
 }
 
-// table says in which format to print results.
 type table struct {
 	streams *terminal.Streams
 	format  string

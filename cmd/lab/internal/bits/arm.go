@@ -20,8 +20,6 @@ import (
 // lists all states.
 const maxListedSlots = 16
 
-// newARMGradients returns the study of estimators' bias, variance and speed, on
-// Yin and Zhou's example and on models.
 func newARMGradients() *lab.Study {
 	s := lab.NewStudy("arm gradients")
 	f := s.Flags

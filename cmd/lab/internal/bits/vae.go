@@ -360,7 +360,6 @@ func (m *beliefs) bounds(p *pass, particles int, r *rand.Rand) (elbo, likelihood
 	return elbo, likelihood
 }
 
-// newARMAutoencoders repeats tables 2 to 4 and figures 5 and 6 of ARM's slides.
 func newARMAutoencoders() *lab.Study {
 	s := lab.NewStudy("arm vae")
 	f := s.Flags

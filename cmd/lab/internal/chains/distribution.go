@@ -106,13 +106,11 @@ func (d *distribution) positions(initial string, streams []*rand.Rand) ([]int, e
 	return lab.DrawFrom(d.independent, streams), nil
 }
 
-// truth holds the exact means of a target, and the method that found them.
 type truth struct {
 	method string
 	means  []float64 // of the observables, in their order; empty if the target is too large
 }
 
-// errTooLarge says that a target is too large for exact means.
 var errTooLarge = errors.New("too large for exact means")
 
 // settle stores the exact means, or, if the target is too large for them, a

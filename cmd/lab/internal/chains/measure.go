@@ -186,8 +186,7 @@ type reference struct {
 	method  string
 	samples int
 	set     *binarySet
-	// sample draws independent states from the law of the reference.
-	sample func(n int, label string) ([]int, error)
+	sample  func(n int, label string) ([]int, error)
 }
 
 // discrepancy returns the squared maximum mean discrepancy between states and

@@ -54,7 +54,6 @@ func (o *deepOptions) check() error {
 // likelihood.
 const maxListedStates = 1 << 16
 
-// subject is what a cell learns a deep energy from.
 type subject struct {
 	examples, tests []int // [any number × slots]
 	laws            [][]float64
@@ -70,7 +69,6 @@ type subject struct {
 	show                      func(name string, states []int) error
 }
 
-// energyNetwork computes f_w, with gradients.
 type energyNetwork interface {
 	Energies(ctx context.Context, states []int, energy []float64) error
 	// SlotGradient writes f, and its derivatives by the indicators of all

@@ -25,8 +25,6 @@ type learner interface {
 	AddGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
 }
 
-// pcdOptions are the options that all trainings by persistent contrastive
-// divergence share.
 type pcdOptions struct {
 	updates, batch, buffer *int
 	rate, shrink           *float64
@@ -162,8 +160,6 @@ func (p *pcd) negative(ctx context.Context, b *lab.Bench) ([]int, error) {
 	return state.Positions, nil
 }
 
-// couplingsOptions are the options of trainings of couplings, with several
-// samplers and numbers of sampling steps.
 type couplingsOptions struct {
 	pcd                   pcdOptions
 	samplers              *[]lab.Spec

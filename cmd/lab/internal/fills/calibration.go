@@ -27,8 +27,6 @@ import (
 // mostMasked is the largest number of blanks in a sentence of a calibration.
 const mostMasked = 8
 
-// calibration holds the flags of the study that compares the probabilities of
-// fills with how often they are right.
 type calibration struct {
 	texts     *[]string
 	sentences *int
@@ -375,7 +373,6 @@ func (r *calibrationRun) share(of span) (s shareRight) {
 	return s
 }
 
-// compare compares the probabilities of one part with what is right.
 func (r *calibrationRun) compare(ctx context.Context, b *lab.Bench, of span) error {
 	err := r.fill(ctx, b)
 	if err != nil {
@@ -434,7 +431,6 @@ func independentDraws(share, standardError, draws, clusters float64) float64 {
 	return min(draws, share*(1-share)/(standardError*standardError))
 }
 
-// orders tells what the two orders say of the true words.
 func (r *calibrationRun) orders(b *lab.Bench) {
 	unproven := 0
 	var forth, back, mean, gain, apart []float64

@@ -32,7 +32,6 @@ var pairsOf = func(int) int { return 6 }
 // jointBlanks are the numbers of words that are masked together.
 var jointBlanks = []int{2, 3}
 
-// knowledge holds the flags of the study that compares what models know.
 type knowledge struct {
 	texts, models    *[]string
 	sentences, words *int
@@ -507,7 +506,6 @@ func expandPair(sentence string, lists map[string][]string, random *rand.Rand) (
 	return right, wrong
 }
 
-// measurePairs asks which sentence of each pair is the likelier.
 func (r *knowledgeRun) measurePairs(ctx context.Context, b *lab.Bench, all []*language) error {
 	hits, err := inOrder(ctx, b, r.pairs, func(ctx context.Context, p minimalPair) ([]float64, error) {
 		return p.hits(ctx, all)

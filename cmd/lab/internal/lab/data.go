@@ -291,7 +291,6 @@ func (s *ImageSet) alike(in *Inputs, option, name string, side int) ([]float64, 
 	return other.Train, nil
 }
 
-// Best keeps the weights that validate best.
 type Best struct {
 	score   float64
 	Weights []float64 // nil before the first

@@ -179,7 +179,6 @@ func (r *StudyReport) drawColumn(c Column) (*plot.Plot, error) {
 	return drawLines(r.Plan.Caption, c.Against, c.Name, standardErrors, list)
 }
 
-// line is a line of a plot, with an interval at each point.
 type line struct {
 	name   string
 	points []Sample
@@ -200,7 +199,6 @@ func (l *line) YError(i int) (down, up float64) {
 
 func (l *line) XY(i int) (x, y float64) { return l.points[i].X, l.points[i].Y }
 
-// uncertain reports whether an interval is wider than its point.
 func (l *line) uncertain() bool {
 	return slices.ContainsFunc(l.points, func(p Sample) bool { return p.Low < p.High })
 }

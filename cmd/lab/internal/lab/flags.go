@@ -73,7 +73,6 @@ func NumberFlag(f *pflag.FlagSet, name string, at float64, bound, usage string) 
 // Decimal writes a number with as few digits as tell it apart.
 func Decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// WholeFlag defines a flag for a whole number from low to high.
 func WholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *int {
 	return DefineFlag(f, name, at, usage, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
@@ -111,7 +110,6 @@ func ChoicesFlag(f *pflag.FlagSet, name string, at, words []string) *[]string {
 	}, func(list []string) string { return strings.Join(list, ",") })
 }
 
-// SamplersFlag defines a flag for a list of samplers.
 func SamplersFlag(f *pflag.FlagSet, name, at, usage string) *[]Spec {
 	specs, err := ParseSpecs(at)
 	if err != nil {
@@ -145,7 +143,6 @@ func NumbersFlag[N int | float64](f *pflag.FlagSet, name string, at []N, usage s
 	}, Joined)
 }
 
-// Joined writes numbers with commas between them.
 func Joined[N int | float64](numbers []N) string {
 	texts := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -181,7 +178,6 @@ func SizeFlag(f *pflag.FlagSet, at Size, usage string) *Size {
 // AllSamplers stands, in a list of samplers, for every sampler that suits the target.
 const AllSamplers = "all"
 
-// A Spec is one sampler of a comparison.
 type Spec struct {
 	samplers.Sampler // nil for all of them, which a comparison unfolds
 	// Label is the text as typed. It names the sampler in results, and chooses
@@ -195,7 +191,6 @@ type Spec struct {
 	Blind bool
 }
 
-// Named returns the spec of a sampler with its text as the label.
 func Named(s samplers.Sampler) Spec { return Spec{Sampler: s, Label: samplers.Text(s)} }
 
 func LabelsOf(specs []Spec) string {

@@ -173,7 +173,6 @@ func (cell *CellResult) follow(c Column, budget float64, chains bool) {
 	}
 }
 
-// JSON returns the whole report, indented, with a line end.
 func (r *StudyReport) JSON() ([]byte, error) {
 	r.Definitions = map[string]string{}
 	r.Notes = r.Plan.Notes
@@ -220,7 +219,6 @@ const (
 	ChainsColumn = "chains"
 )
 
-// field returns a number as text, or "" if it is not known.
 func field(numbers map[string]float64, name string) string {
 	x, found := numbers[name]
 	if !found {
@@ -295,7 +293,6 @@ func (r *StudyReport) Text() string {
 	return b.String()
 }
 
-// has reports whether a repetition has a number of one of the columns.
 func (g group) has(columns []Column) bool {
 	return slices.ContainsFunc(columns, func(c Column) bool { return len(g.numbers(c.Name)) > 0 })
 }
@@ -318,8 +315,6 @@ func (g group) text(c Column) string {
 	return withError(c.Format, mean, e)
 }
 
-// withError formats a mean with its standard error. If that is NaN, it leaves
-// the error out.
 func withError(format string, mean, standardError float64) string {
 	if math.IsNaN(standardError) {
 		return fmt.Sprintf(format, mean)

@@ -182,7 +182,6 @@ type Labels []Label
 // RepeatLabel is the name of the label that numbers repetitions.
 const RepeatLabel = "repeat"
 
-// Value returns the value of the label of that name, or "".
 func (l Labels) Value(name string) (value string) {
 	for _, p := range l {
 		if p.Name == name {

@@ -27,7 +27,6 @@ type Claim struct {
 	Margin, Shift float64
 }
 
-// A Set is a data set of a paper with the two cells of a claim.
 type Set struct {
 	Name      string
 	Low, High Place

@@ -80,7 +80,6 @@ type Statement struct {
 	Of                         string
 }
 
-// Claims returns the program's own claims.
 var Claims = sync.OnceValue(func() Document {
 	d, err := readClaims(claimsFile)
 	if err != nil {
@@ -244,7 +243,6 @@ func (s Statement) stated(text, where string) (list []Claim, err error) {
 	return list, nil
 }
 
-// cell returns the cell of a label, or a number that is given.
 func (s Statement) cell(where, of, number string) Cell {
 	given, err := strconv.ParseFloat(of, 64)
 	if err == nil {
@@ -271,7 +269,6 @@ func (s Statement) paperName(c Cell) string {
 	return ""
 }
 
-// set returns the two cells of the paper about one of its data sets.
 func (s Statement) set(text, low, high string) Set {
 	name, value, two := strings.Cut(text, " = ")
 	if !two {

@@ -32,7 +32,6 @@ type Printed struct {
 	Value, Error float64
 }
 
-// Numbers returns the papers' numbers by their places.
 var Numbers = sync.OnceValue(func() map[Place]Printed {
 	all, err := readNumbers(numbersFile)
 	if err != nil {

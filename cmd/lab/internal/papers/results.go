@@ -82,7 +82,6 @@ func parse(text []byte) (Results, error) {
 	return list, nil
 }
 
-// where returns the rows with all of the given values.
 func (r Results) where(labels map[string]string) Results {
 	return slices.DeleteFunc(slices.Clone(r), func(row map[string]string) bool {
 		for name, value := range labels {
@@ -190,7 +189,6 @@ type Difference struct {
 	Count           int     // repetitions; 0 if no interval is known
 }
 
-// by takes the error of one estimate.
 func (d *Difference) by(one Estimate) {
 	d.Count = one.Count
 	d.Error = one.Error

@@ -28,7 +28,6 @@ type Ratio struct {
 	Here  float64 // of the results; 0 if their signature has it by its name
 }
 
-// Runs lists the stored results.
 var Runs = sync.OnceValue(func() []Run { return lab.Own[[]Run](runsFile) })
 
 func RunOf(name string) (Run, bool) {

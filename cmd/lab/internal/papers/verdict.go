@@ -23,7 +23,6 @@ const (
 // significant is the largest adjusted p of a claim that is decided.
 const significant = 0.05
 
-// A Finding is what the results say of a claim.
 type Finding int
 
 const (
@@ -241,7 +240,6 @@ func (c Cell) estimate(all map[string]Results) (Estimate, error) {
 	return e, nil
 }
 
-// A Verdict is what the results say of a row.
 type Verdict struct {
 	Word     string // yes, partly, no, or no verdict with its reason
 	Held, Of int    // claims that hold, of those that are judged
@@ -312,7 +310,6 @@ func together(texts []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Count says how many claims there are, and how many are decided.
 func (j *Judgements) Count() string {
 	of := map[Finding]int{}
 	for _, one := range j.byKey {
