@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/combin"
+
 	"infill/internal/logmath"
 )
 
@@ -84,7 +86,7 @@ func Normals(r *rand.Rand, n int, scale float64) []float64 {
 // Set gives a state another energy; -Inf forbids the state. Terms share it
 // equally, and the conditionals use it, too.
 func (t *Table) Set(state []int, energy float64) {
-	i := index(t.categories, state)
+	i := combin.IdxFor(state, t.categories)
 	for _, term := range t.terms {
 		term[i] = energy / float64(len(t.terms))
 	}
@@ -98,7 +100,7 @@ func (t *Table) Terms() int { return len(t.terms) }
 
 func (t *Table) Energy(_ context.Context, states []int, energy []float64) error {
 	for c := range energy {
-		energy[c] = t.energy[index(t.categories, t.state(states, c))]
+		energy[c] = t.energy[combin.IdxFor(t.state(states, c), t.categories)]
 	}
 	return nil
 }
@@ -119,12 +121,12 @@ func (t *Table) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 	state := make([]int, slots)
 	for c := range energy {
 		copy(state, t.state(states, c))
-		here := index(t.categories, state)
+		here := combin.IdxFor(state, t.categories)
 		for j, current := range state {
 			row := gradient[(c*slots+j)*t.wide:]
 			for v := range t.categories[j] {
 				state[j] = v
-				there := index(t.categories, state)
+				there := combin.IdxFor(state, t.categories)
 				row[v] = 0
 				for _, term := range terms {
 					row[v] += scale * (t.terms[term][there] + t.errors[term][(here*slots+j)*t.wide+v])
@@ -143,7 +145,7 @@ func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, lo
 		row := logp[c*t.wide : c*t.wide+t.categories[j]]
 		for v := range row {
 			state[j] = v
-			row[v] = t.conditionals[index(t.categories, state)]
+			row[v] = t.conditionals[combin.IdxFor(state, t.categories)]
 		}
 		logmath.Normalise(row)
 	}
@@ -160,14 +162,13 @@ func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bo
 	for c := range len(states) / slots {
 		mine := open[c*slots : (c+1)*slots]
 		clear(terms)
-		clear(state)
-		for _, u := range t.conditionals {
+		for i, u := range t.conditionals {
+			combin.SubFor(state, i, t.categories)
 			if agrees(state, t.state(states, c), mine) {
 				for j, v := range state {
 					terms[j*t.wide+v] = append(terms[j*t.wide+v], u)
 				}
 			}
-			increment(t.categories, state)
 		}
 		for j, k := range t.categories {
 			if !mine[j] {

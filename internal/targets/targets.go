@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/stat/combin"
+
 	"infill/internal/logmath"
 )
 
@@ -56,9 +58,8 @@ func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 		Probability: make([]float64, n),
 	}
 	state := make([]int, len(categories))
-	for range n {
-		e.States = append(e.States, state...)
-		increment(categories, state)
+	for i := range n {
+		e.States = append(e.States, combin.SubFor(state, i, categories)...)
 	}
 	if err := target.Energy(ctx, e.States, e.Energy); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (e *Enumeration) State(i int) []int {
 	return e.States[i*slots : (i+1)*slots]
 }
 
-func (e *Enumeration) Index(state []int) int { return index(e.categories, state) }
+func (e *Enumeration) Index(state []int) int { return combin.IdxFor(state, e.categories) }
 
 func (e *Enumeration) Mean(f func(state []int) float64) float64 {
 	mean := 0.0
@@ -107,24 +108,6 @@ func count(categories []int) (int, error) {
 		n *= k
 	}
 	return n, nil
-}
-
-func increment(categories, state []int) {
-	for j := len(state) - 1; j >= 0; j-- {
-		state[j]++
-		if state[j] < categories[j] {
-			return
-		}
-		state[j] = 0
-	}
-}
-
-func index(categories, state []int) int {
-	i := 0
-	for j, k := range categories {
-		i = i*k + state[j]
-	}
-	return i
 }
 
 // CounterExample is the one-slot distribution of the discrete Langevin paper,
