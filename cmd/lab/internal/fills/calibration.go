@@ -28,6 +28,7 @@ import (
 const mostMasked = 8
 
 type calibration struct {
+	*lab.Study
 	texts     *[]string
 	sentences *int
 	blanks    *[]int
@@ -38,7 +39,7 @@ type calibration struct {
 func newCalibration() *lab.Study {
 	s := lab.NewStudy("calibration")
 	f := s.Flags
-	c := &calibration{}
+	c := &calibration{Study: s}
 	c.texts = textsFlag(f)
 	c.sentences = lab.WholeFlag(f, "sentences", 1000, 2, 1<<30, "sentences of the file, for each number of blanks")
 	c.blanks = lab.NumbersFlag(f, "blanks", []int{1, 2}, "numbers of blanks in a sentence, with commas between them")
@@ -125,7 +126,7 @@ func (c *calibration) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*l
 	}
 	defer filler.Close()
 	model := filler.Model()
-	p := lab.NewStudy("calibration").NewPlan(fmt.Sprintf("calibration of %s: fills of %s", model.Name,
+	p := c.NewPlan(fmt.Sprintf("calibration of %s: fills of %s", model.Name,
 		strings.Join(names, " and ")))
 	p.Caption = "Probabilities of fills by tenths"
 	p.Between = "sentences"

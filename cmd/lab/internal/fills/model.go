@@ -33,13 +33,14 @@ var pairsOf = func(int) int { return 6 }
 var jointBlanks = []int{2, 3}
 
 type knowledge struct {
+	*lab.Study
 	texts, models    *[]string
 	sentences, words *int
 }
 
 func newModelStudy() *lab.Study {
 	s := lab.NewStudy("model")
-	k := &knowledge{}
+	k := &knowledge{Study: s}
 	k.texts = textsFlag(s.Flags)
 	k.models = lab.DefineFlag(s.Flags, "models", []string{""},
 		"a model, or two with a comma between them: names or folders "+
@@ -146,7 +147,7 @@ func (k *knowledge) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*lab
 	if len(run.names) == 2 && run.names[0] == run.names[1] {
 		run.names[1] += ", second"
 	}
-	p := lab.NewStudy("model").NewPlan("what " + strings.Join(run.names, " and ") + " know")
+	p := k.NewPlan("what " + strings.Join(run.names, " and ") + " know")
 	p.Between = "sentences, templates or clozes"
 	columns := slices.Clone(run.names)
 	if len(columns) == 2 {
