@@ -18,34 +18,32 @@ import (
 // sentence `"x" is not …`.
 
 // wordsType reads infill.Words: words with commas between them.
-type wordsType struct{}
-
-var (
-	_ option.Type   = wordsType{}
-	_ option.Listed = wordsType{}
-	_ option.Joined = wordsType{}
-)
+var wordsType = &option.Type{
+	Read: func(text string) (any, error) {
+		if strings.TrimSpace(text) == "" { // no list
+			return infill.Words(nil), nil
+		}
+		err := plainWords(text)
+		if err != nil {
+			return nil, err
+		}
+		words, err := option.Split(text)
+		if err != nil {
+			return nil, errWords
+		}
+		return readWords(words)
+	},
+	List: readWords,
+	Join: func(one, later any) (both any, ok bool) {
+		return slices.Concat(one.(infill.Words), later.(infill.Words)), true
+	},
+	Schema: option.Schema{Kind: "array", Want: errWords.Error()},
+}
 
 var errWords = infill.Words{""}.Check()
 
-// Read reads words. An empty text gives no list.
-func (t wordsType) Read(text string) (any, error) {
-	if strings.TrimSpace(text) == "" {
-		return infill.Words(nil), nil
-	}
-	err := plainWords(text)
-	if err != nil {
-		return nil, err
-	}
-	words, err := option.Split(text)
-	if err != nil {
-		return nil, errWords
-	}
-	return t.List(words)
-}
-
-// List also refuses a word that looks like the list of a blank.
-func (wordsType) List(values []string) (any, error) {
+// readWords also refuses a word that looks like the list of a blank.
+func readWords(values []string) (any, error) {
 	list, _ := trimmed(values)
 	words := append(infill.Words{}, list...) // an empty list is one
 	err := words.Check()
@@ -58,123 +56,72 @@ func (wordsType) List(values []string) (any, error) {
 	return words, nil
 }
 
-func (wordsType) Text(value any) string { return option.Join(value.(infill.Words)) }
-
-func (wordsType) Check(value any) error { return value.(infill.Words).Check() }
-
-func (wordsType) Schema() option.Schema { return option.Schema{Kind: "array", Want: errWords.Error()} }
-
-func (wordsType) Join(one, later any) (both any, ok bool) {
-	return slices.Concat(one.(infill.Words), later.(infill.Words)), true
-}
-
 // numberedLists are values with lists by the numbers of blanks.
 type numberedLists interface {
 	~map[int][]string
-	MarshalText() ([]byte, error)
 	Check() error
 }
 
-// listsType reads lists by the number of a blank, as in "red,blue" for every blank or
-// "1=red,dark blue 2=sky".
-type listsType[L numberedLists] struct {
-	schema option.Schema
-	none   error              // of what is no list
-	plain  func(string) error // what is wrong with a text before it is read
-}
-
-var (
-	_ option.Type     = listsType[infill.Lists]{}
-	_ option.Listed   = listsType[infill.Lists]{}
-	_ option.Numbered = listsType[infill.Lists]{}
-	_ option.Joined   = listsType[infill.Lists]{}
-)
-
-// take checks lists. A word for every blank that has an equals sign is likely a blank's
-// list whose number is mistyped.
-func (t listsType[L]) take(lists map[int][]string, ok bool) (any, error) {
-	equals := func(word string) bool { return strings.Contains(word, "=") }
-	if !ok || slices.ContainsFunc(lists[0], equals) {
-		return nil, t.none
-	}
-	return L(lists), L(lists).Check()
-}
-
-func (t listsType[L]) Read(text string) (any, error) {
-	err := t.plain(text)
-	if err != nil {
-		return nil, err
-	}
-	return t.take(readLists(text))
-}
-
-// List reads words, or lists as in "1=red,blue".
-func (t listsType[L]) List(values []string) (any, error) { return t.take(listsOf(values)) }
-
-func (t listsType[L]) Lists(values map[string][]string) (any, error) { return t.take(numbered(values)) }
-
-func (t listsType[L]) Split(text string) ([]string, error) {
-	err := t.plain(text)
-	if err != nil {
-		return nil, err
-	}
-	words, err := option.Split(text)
-	if err != nil {
-		return nil, t.none
-	}
-	return words, nil
-}
-
-func (listsType[L]) Text(value any) string {
-	text, _ := value.(L).MarshalText() // it never fails
-	return string(text)
-}
-
-func (listsType[L]) Check(value any) error { return value.(L).Check() }
-
-func (t listsType[L]) Schema() option.Schema { return t.schema }
-
-// Join fails if both have a list of one blank.
-func (listsType[L]) Join(one, later any) (both any, ok bool) {
-	lists := maps.Clone(one.(L))
-	for number, words := range later.(L) {
-		if lists[number] != nil {
-			return nil, false
+// listsType returns the type of lists by the number of a blank, as in "red,blue" for
+// every blank or "1=red,dark blue 2=sky". plain returns what is wrong with a text before it
+// is read, and Check of the lists none what is no list.
+func listsType[L numberedLists](kind string, plain func(text string) error) *option.Type {
+	none := L{0: nil}.Check()
+	// A word for every blank that has an equals sign is likely a blank's list whose
+	// number is mistyped.
+	take := func(lists map[int][]string, ok bool) (any, error) {
+		equals := func(word string) bool { return strings.Contains(word, "=") }
+		if !ok || slices.ContainsFunc(lists[0], equals) {
+			return nil, none
 		}
-		lists[number] = words
+		return L(lists), L(lists).Check()
 	}
-	return lists, true
+	return &option.Type{
+		Read: func(text string) (any, error) {
+			err := plain(text)
+			if err != nil {
+				return nil, err
+			}
+			return take(readLists(text))
+		},
+		List:  func(values []string) (any, error) { return take(listsOf(values)) },
+		Lists: func(values map[string][]string) (any, error) { return take(numbered(values)) },
+		Split: func(text string) ([]string, error) {
+			err := plain(text)
+			if err != nil {
+				return nil, err
+			}
+			words, err := option.Split(text)
+			if err != nil {
+				return nil, none
+			}
+			return words, nil
+		},
+		Join: func(one, later any) (both any, ok bool) { // unless both have a list of one blank
+			lists := maps.Clone(one.(L))
+			for number, words := range later.(L) {
+				if lists[number] != nil {
+					return nil, false
+				}
+				lists[number] = words
+			}
+			return lists, true
+		},
+		Schema: option.Schema{Kind: kind},
+	}
 }
 
-// wordLists reads infill.Lists. A file, and JSON in a text, are errors.
-var wordLists = listsType[infill.Lists]{schema: option.Schema{Kind: "object"}, none: infill.Lists{0: nil}.Check(),
-	plain: plainWords}
+// orderType reads infill.Order. A list is a permutation, one text for each number.
+var orderType = &option.Type{
+	Read:   readOrder,
+	List:   func(values []string) (any, error) { return readOrder(strings.Join(values, ",")) },
+	Schema: option.Schema{Kind: "string"},
+}
 
-// partLists reads infill.Parts.
-var partLists = listsType[infill.Parts]{schema: option.Schema{Kind: "string"},
-	none: infill.Parts{0: nil}.Check(), plain: func(string) error { return nil }}
-
-// orderType reads infill.Order.
-type orderType struct{}
-
-var (
-	_ option.Type   = orderType{}
-	_ option.Listed = orderType{}
-)
-
-func (orderType) Read(text string) (any, error) {
+func readOrder(text string) (any, error) {
 	o := infill.Order(text)
 	return o, o.Check()
 }
-
-// List reads a permutation, given as one text for each number.
-func (t orderType) List(values []string) (any, error) { return t.Read(strings.Join(values, ",")) }
-
-func (orderType) Text(value any) string { return string(value.(infill.Order)) }
-
-func (orderType) Check(value any) error { return value.(infill.Order).Check() }
-
-func (orderType) Schema() option.Schema { return option.Schema{Kind: "string"} }
 
 var (
 	inQuotes  = regexp.MustCompile(`"[^"]*"`)

@@ -12,14 +12,24 @@ import (
 	"infill/samplers"
 )
 
-// samplerType reads and writes the samplers of chains, as in
-// dmala:step-size=0.4,balance=sqrt.
-type samplerType struct{}
+// samplerType reads and writes the samplers of chains. Chains.check looks at the sampler.
+var samplerType = &option.Type{
+	Text: func(value any) string {
+		w, ok := value.(written)
+		if ok {
+			return w.text
+		}
+		return samplers.Text(value.(samplers.Sampler))
+	},
+	Schema: option.Schema{Kind: "string", Values: Samplers()},
+}
 
-var _ option.Type = samplerType{}
+// readSampler finds options, whose types have samplerType.
+func init() { samplerType.Read = readSampler }
 
-// Read returns a written sampler.
-func (samplerType) Read(text string) (any, error) {
+// readSampler reads a text such as dmala:step-size=0.4,balance=sqrt. It returns a written
+// sampler.
+func readSampler(text string) (any, error) {
 	named, err := option.ParseOne(text)
 	if errors.Is(err, option.ErrTwice) {
 		return nil, fmt.Errorf("a sampler: %w", err)
@@ -57,23 +67,6 @@ func (samplerType) Read(text string) (any, error) {
 		return nil, fmt.Errorf("a sampler with its settings: %w", err)
 	}
 	return w, nil
-}
-
-// Text returns the text that Read reads.
-func (samplerType) Text(value any) string {
-	w, ok := value.(written)
-	if ok {
-		return w.text
-	}
-	return samplers.Text(value.(samplers.Sampler))
-}
-
-// Check implements option.Type. Chains.check looks at the sampler.
-func (samplerType) Check(any) error { return nil }
-
-// Schema implements option.Type.
-func (samplerType) Schema() option.Schema {
-	return option.Schema{Kind: "string", Values: Samplers()}
 }
 
 // written is a sampler as a user wrote it: with settings that are options of chains,

@@ -45,11 +45,11 @@ func (o Option) Of(value any) Given { return Given{o, reflect.ValueOf(value)} }
 // With returns a value together with that of a later use of the same flag. ok is
 // false if the two exclude each other.
 func (g Given) With(later Given) (both Given, ok bool) {
-	list, joins := g.Option.rule.own.(Joined)
-	if !joins {
+	own := g.Option.rule.own
+	if own == nil || own.Join == nil {
 		return later, true
 	}
-	value, ok := list.Join(g.Value(), later.Value())
+	value, ok := own.Join(g.Value(), later.Value())
 	return Given{g.Option, reflect.ValueOf(value)}, ok
 }
 
@@ -155,18 +155,16 @@ func shown(v rawjson.Value) string {
 
 // json reads JSON into a value.
 func (r rule) json(v rawjson.Value) (reflect.Value, error) {
-	lists, numbered := r.own.(Numbered)
-	list, listed := r.own.(Listed)
 	switch {
-	case v.IsObject() && numbered:
-		values, err := listsIn(v, lists)
+	case v.IsObject() && r.own != nil && r.own.Lists != nil:
+		values, err := listsIn(v, r.own.Split)
 		if err != nil {
 			return reflect.Value{}, err
 		}
-		value, err := lists.Lists(values)
+		value, err := r.own.Lists(values)
 		return reflect.ValueOf(value), err
-	case v.IsList() && listed:
-		value, err := list.List(textsIn(v))
+	case v.IsList() && r.own != nil && r.own.List != nil:
+		value, err := r.own.List(textsIn(v))
 		return reflect.ValueOf(value), err
 	case v.IsList() && r.of == reflect.TypeFor[[]string]():
 		return reflect.ValueOf(textsIn(v)), nil
@@ -207,7 +205,7 @@ func textsIn(v rawjson.Value) []string {
 
 // listsIn returns the lists of an object by their keys, without those that are null. A
 // string is the text of a list.
-func listsIn(v rawjson.Value, of Numbered) (lists map[string][]string, err error) {
+func listsIn(v rawjson.Value, split func(string) ([]string, error)) (lists map[string][]string, err error) {
 	lists = map[string][]string{}
 	for _, f := range v.Object() {
 		switch {
@@ -215,7 +213,7 @@ func listsIn(v rawjson.Value, of Numbered) (lists map[string][]string, err error
 		case f.Value.IsList():
 			lists[f.Key] = textsIn(f.Value)
 		default:
-			lists[f.Key], err = of.Split(shown(f.Value))
+			lists[f.Key], err = split(shown(f.Value))
 		}
 		if err != nil {
 			return nil, err
