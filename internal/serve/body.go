@@ -189,6 +189,3 @@ func isListText(text string) bool {
 	}
 	return !slices.ContainsFunc(v.List(), noText)
 }
-
-// ignored reads any value, and leaves it alone.
-func ignored(rawjson.Value) error { return nil }

@@ -20,13 +20,6 @@ type gapsRequest struct {
 	filler *infill.Filler // of the model
 }
 
-func readGaps(v rawjson.Value) (*gapsRequest, error) {
-	q := &gapsRequest{infill: infill.GapsRequest{Seed: 1}}
-	own := keys{"text": text(&q.infill.Text), "model": text(&q.model)}
-	return q, own.takeWith(ask.GapsOptions, &q.infill, v, "", "text")
-}
-
-// Schema implements huma.SchemaProvider.
 func (gapsRequest) Schema(huma.Registry) *huma.Schema {
 	return bodySchema(ask.GapsOptions.Options(), map[string]*huma.Schema{"model": modelKey(),
 		"text": {Type: huma.TypeString,
@@ -45,7 +38,9 @@ func (s *Server) registerGaps(api huma.API) {
 func (s *Server) gaps(ctx context.Context, in *bodyInput) (*output[*infill.Exercise], error) {
 	q, e, err := read(ctx, s, in.RawBody,
 		func(_ context.Context, v rawjson.Value, e *effort) (*gapsRequest, error) {
-			q, err := readGaps(v)
+			q := &gapsRequest{infill: infill.GapsRequest{Seed: 1}}
+			own := keys{"text": text(&q.infill.Text), "model": text(&q.model)}
+			err := own.takeWith(ask.GapsOptions, &q.infill, v, "", "text")
 			if err != nil {
 				return nil, err
 			}

@@ -40,7 +40,6 @@ type maskParameters struct {
 
 var maskOptions = option.Of(option.Owner{Zero: maskParameters{}})
 
-// Schema implements huma.SchemaProvider.
 func (maskParameters) Schema(r huma.Registry) *huma.Schema {
 	targets := several[string]{}.Schema(r)
 	targets.Description = "Only these tokens are rated, one or a list. Of a word of several, the first is, with a " +
@@ -60,6 +59,7 @@ func readMask(v rawjson.Value) (*maskRequest, error) {
 	q := &maskRequest{}
 	targets := keys{"targets": oneOrMore(&q.Parameters.Targets)}
 	parameters := func(v rawjson.Value) error { return targets.takeWith(maskOptions, &q.Parameters, v, "parameters.") }
+	ignored := func(rawjson.Value) error { return nil }
 	err := keys{"inputs": oneOrMore(&q.Inputs), "options": ignored, "parameters": parameters}.take(v, "inputs")
 	maskOptions.Settle(&q.Parameters)
 	return q, err

@@ -28,7 +28,6 @@ type several[T any] struct {
 	list  bool
 }
 
-// Schema implements huma.SchemaProvider.
 func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 	item := r.Schema(reflect.TypeFor[T](), true, "")
 	return &huma.Schema{OneOf: []*huma.Schema{item, {Type: huma.TypeArray, Items: item}}}
@@ -75,7 +74,6 @@ func readFill(v rawjson.Value) (fillRequest, error) {
 	return q, nil
 }
 
-// Schema implements huma.SchemaProvider.
 func (fillRequest) Schema(huma.Registry) *huma.Schema {
 	return bodySchema(ask.Options(), map[string]*huma.Schema{
 		"template": {Type: huma.TypeString, Description: "The text; each [MASK] is a blank.",
@@ -102,7 +100,6 @@ type scoreRequest struct {
 // ofScored is the memory for a byte of a text whose score waits for the others.
 const ofScored = 128
 
-// Schema implements huma.SchemaProvider.
 func (scoreRequest) Schema(r huma.Registry) *huma.Schema {
 	texts := several[string]{}.Schema(r)
 	texts.Description = "A text, or a list of texts."
@@ -130,7 +127,6 @@ type tokensRequest struct {
 	filler      *infill.Filler // of the model
 }
 
-// Schema implements huma.SchemaProvider.
 func (tokensRequest) Schema(huma.Registry) *huma.Schema {
 	return bodySchema(nil, map[string]*huma.Schema{"model": modelKey(),
 		"text": {Type: huma.TypeString, Description: "Any text."}}, "text")

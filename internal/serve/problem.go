@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -38,18 +37,12 @@ var (
 // Error returns the message for the client.
 func (p *Problem) Error() string { return lines.Short(p.Message) }
 
-// MarshalJSON implements json.Marshaler.
 func (p *Problem) MarshalJSON() ([]byte, error) {
 	return rawjson.Encode(map[string]string{"error": p.Error()})
 }
 
-// GetStatus implements huma.StatusError.
-func (p *Problem) GetStatus() int { return p.status }
-
-// ContentType implements huma.ContentTypeFilter.
+func (p *Problem) GetStatus() int            { return p.status }
 func (p *Problem) ContentType(string) string { return "application/json" }
-
-// GetHeaders implements huma.HeadersError.
 func (p *Problem) GetHeaders() http.Header {
 	if p.status == http.StatusTooManyRequests || p.status == http.StatusServiceUnavailable {
 		return http.Header{"Retry-After": {strconv.Itoa(max(1, p.retry))}}
@@ -67,26 +60,11 @@ func init() {
 	// Problem in the whole program.
 	huma.NewError = func(status int, message string, details ...error) huma.StatusError {
 		var own huma.StatusError
-		for _, d := range details {
+		for _, d := range details { // one at most, as huma checks no body
 			if errors.As(d, &own) {
 				return own
 			}
-		}
-		parts := []string{}
-		for _, d := range details {
-			var located huma.ErrorDetailer
-			if errors.As(d, &located) && located.ErrorDetail() != nil {
-				at := *located.ErrorDetail()
-				parts = append(parts,
-					strings.TrimPrefix(
-						fmt.Sprintf("%s: %s", strings.TrimPrefix(strings.TrimPrefix(at.Location, "body"), "."),
-							at.Message), ": "))
-			} else if d != nil {
-				parts = append(parts, d.Error())
-			}
-		}
-		if len(parts) > 0 {
-			message = strings.Join(parts, "; ")
+			message = d.Error()
 		}
 		if status == http.StatusRequestTimeout {
 			message = lateBody

@@ -250,28 +250,18 @@ func (s *Server) registerHealth(api huma.API) {
 // ServeHTTP implements http.Handler. A panic ends its own request, not the
 // process: a pipe has nobody else who would catch it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	err := s.safely(func() error {
+	err := parallel.Safely(func() error {
 		s.handler.ServeHTTP(w, r)
 		return nil
 	})
-	var wrong *Problem
-	if errors.As(err, &wrong) {
-		writeProblem(w, wrong)
-	}
-}
-
-// safely calls do and returns its error. If do panics, the error is a Problem,
-// and the log says where.
-func (s *Server) safely(do func() error) error {
-	err := parallel.Safely(do)
 	fault, panicked := err.(*parallel.Panic)
-	if !panicked {
-		return err
-	}
-	if fault.Value == http.ErrAbortHandler {
+	switch {
+	case !panicked:
+	case fault.Value == http.ErrAbortHandler:
 		panic(http.ErrAbortHandler) // package http ends the connection by it
+	default:
+		writeProblem(w, s.failure(fault))
 	}
-	return s.failure(fault)
 }
 
 // HTTPServer returns an http.Server with time limits for slow and half-open
