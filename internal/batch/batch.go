@@ -37,14 +37,14 @@ type Job struct {
 	Input  File
 	Output File
 	Work   work
-	// Shard is the part that Run does. The zero Shard means the whole run, and
-	// Run then writes the output too.
-	Shard     Shard
 	Resume    bool `option:"resume" help:"go on with a run that was not finished"`
 	Overwrite bool `option:"overwrite" help:"start again, and remove the old output and its parts"`
 	InFlight  int  `option:"jobs" help:"lines to fill at the same time, which share the model's calls; 0 is 128 a core, at most 1024"` // here 0 means 1
 	// Columns are the columns of the output that are written, in this order; nil for all.
 	Columns []string `option:"columns" word:"LIST" help:"LIST of the columns, or keys, to write, in this order; all by default"`
+	// Shard is the part that Run does. The zero Shard means the whole run, and
+	// Run then writes the output too.
+	Shard Shard `option:"shard" word:"I/N" help:"I/N: do part I of N, from 1; infill run merge puts them together"`
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
 	// Note, if not nil, is called with lines about the input before its first

@@ -209,6 +209,11 @@ func newOption(f field, own *Type) Option {
 	return o
 }
 
+// Choice returns an option without a name whose value is one of valid.
+func Choice(valid []string) Option {
+	return Option{Values: valid, Closed: true, JSON: "string", rule: rule{of: reflect.TypeFor[string](), enum: valid}}
+}
+
 // Options lists the options, in the order of their fields.
 func (s *Set) Options() []Option { return slices.Clone(s.list) }
 
@@ -463,7 +468,8 @@ func Join(words []string) string {
 	return strings.Join(quoted, ",")
 }
 
-// within reports whether a value is in the bounds, or among the only valid ones.
+// within reports whether a value, or each of a list, is in the bounds, or among the only
+// valid ones.
 func (r rule) within(v reflect.Value) bool {
 	x := 0.0
 	switch r.of.Kind() {
@@ -477,23 +483,17 @@ func (r rule) within(v reflect.Value) bool {
 	case reflect.String:
 		return r.enum == nil || slices.Contains(r.enum, v.String())
 	case reflect.Slice:
-		return r.allWithin(v)
+		r.of = r.of.Elem()
+		for i := range v.Len() {
+			if !r.within(v.Index(i)) {
+				return false
+			}
+		}
+		return true
 	default:
 		return true
 	}
 	return x >= r.low && x <= r.high && !(r.above && x == r.low)
-}
-
-// allWithin reports whether each value of a list is in the bounds.
-func (r rule) allWithin(v reflect.Value) bool {
-	one := r
-	one.of = r.of.Elem()
-	for i := range v.Len() {
-		if !one.within(v.Index(i)) {
-			return false
-		}
-	}
-	return true
 }
 
 // wanted returns what is not wanted otherwise.

@@ -26,54 +26,15 @@ import (
 	"infill/internal/rawjson"
 )
 
-// The types below implement pflag.Value. Their errors complete the sentence
-// `"x" is not ...`, which FlagError begins.
-
-// choice is a flag's value that must be in a list. Usage and completion show the list.
-type choice struct {
-	value *string
-	valid []string
-}
-
-var _ pflag.Value = choice{}
-
-func (c choice) Set(text string) error {
-	if !slices.Contains(c.valid, text) {
-		return fmt.Errorf("one of %s", strings.Join(c.valid, ", "))
-	}
-	*c.value = text
-	return nil
-}
-
-func (c choice) String() string {
-	if c.value == nil {
-		return ""
-	}
-	return *c.value
-}
-
-// Type returns the word for the value in the usage text. A long list would push
-// all descriptions to the right.
-func (c choice) Type() string {
-	list := "{" + strings.Join(c.valid, "|") + "}"
-	if len(list) <= 36 {
-		return list
-	}
-	return "NAME"
-}
-
 // AddChoice defines a flag whose value must be in valid. The default is *value.
 func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid []string, usage string) {
-	c := choice{value, valid}
-	if c.Type() == "NAME" {
-		usage += "; one of " + strings.Join(valid, ", ")
-	}
-	cmd.Flags().VarP(c, name, shorthand, usage)
-	Complete(cmd, name, valid)
+	o := option.Choice(valid)
+	o.Name, o.Short, o.Help = name, shorthand, usage
+	bind(cmd, o, reflect.ValueOf(value).Elem())
 }
 
-// Complete makes the shell offer values for the flag with the given name.
-func Complete(cmd *cobra.Command, name string, values []string) {
+// offer makes the shell offer values for a flag.
+func offer(cmd *cobra.Command, name string, values []string) {
 	complete(cmd, name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -132,21 +93,25 @@ func completeList(_ *cobra.Command, _ []string, typed string) (offers []cobra.Co
 func Bind(cmd *cobra.Command, to any) {
 	v := reflect.ValueOf(to).Elem()
 	for _, o := range option.Of(option.Owner{Zero: v.Interface()}).Options() {
-		help := o.Help
-		if o.Word != "" {
-			help = strings.Replace(help, o.Word, "`"+o.Word+"`", 1) // pflag expects the word in backquotes
-		}
-		f := boundFlag{o, o.Field(v), new(bool)}
-		if o.Closed && o.JSON == "string" && f.Type() == "NAME" {
-			help += "; one of " + strings.Join(o.Values, ", ")
-		}
-		flag := cmd.Flags().VarPF(f, o.Name, o.Short, help)
-		switch {
-		case o.JSON == "boolean":
-			flag.NoOptDefVal = "true"
-		case o.Closed:
-			Complete(cmd, o.Name, o.Values)
-		}
+		bind(cmd, o, o.Field(v))
+	}
+}
+
+func bind(cmd *cobra.Command, o ask.Option, field reflect.Value) {
+	f := boundFlag{o, field, new(bool)}
+	help := o.Help
+	if o.Word != "" {
+		help = strings.Replace(help, o.Word, "`"+o.Word+"`", 1) // pflag expects the word in backquotes
+	}
+	if f.Type() == "NAME" {
+		help += "; one of " + strings.Join(o.Values, ", ")
+	}
+	flag := cmd.Flags().VarPF(f, o.Name, o.Short, help)
+	switch {
+	case o.JSON == "boolean":
+		flag.NoOptDefVal = "true"
+	case o.Values != nil:
+		offer(cmd, o.Name, o.Values)
 	}
 }
 
@@ -182,10 +147,15 @@ func (f boundFlag) String() string {
 	return f.option.Of(f.field.Interface()).Text()
 }
 
-// Type returns the word for the value in the usage text, as pflag does.
+// Type returns the word for the value in the usage text, as pflag does. A long list of values
+// would push all descriptions to the right.
 func (f boundFlag) Type() string {
 	if f.option.Closed && f.option.JSON == "string" {
-		return choice{valid: f.option.Values}.Type()
+		list := "{" + strings.Join(f.option.Values, "|") + "}"
+		if len(list) > 36 {
+			return "NAME"
+		}
+		return list
 	}
 	switch f.field.Interface().(type) {
 	case []string:
@@ -197,11 +167,6 @@ func (f boundFlag) Type() string {
 	}
 	return f.field.Kind().String()
 }
-
-// kinds says, for errors, what the values of pflag's own types are.
-var kinds = map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number",
-	"uint64":   "a whole number of 0 or more, below 2^64",
-	"intSlice": "a list of whole numbers, such as 2,3", "duration": "a length of time, such as 90s or 5m"}
 
 // FlagError turns an error of the flag parser into a UsageError with words
 // of this program. Its hint names the help that has the flag.
@@ -222,13 +187,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 		case f.fill:
 			hint = optionsHelp
 		}
-		wrong := invalid.Unwrap()
-		_, own := invalid.GetFlag().Value.(boundFlag)
-		is := kinds[invalid.GetFlag().Value.Type()]
-		if is != "" && !own {
-			wrong = errors.New(is)
-		}
-		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), wrong)
+		// The errors of the flags of this package complete this sentence.
+		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 	}
 	return &UsageError{err, hint}
 }
@@ -379,7 +339,7 @@ func addOptions(cmd *cobra.Command, options []ask.Option, fill bool, given *[]as
 		case option.Join != "" && option.Values != nil:
 			complete(cmd, option.Name, completeParts(option.Values))
 		case option.Values != nil && option.Word != "":
-			Complete(cmd, option.Name, option.Values)
+			offer(cmd, option.Name, option.Values)
 		}
 	}
 }
@@ -443,7 +403,6 @@ type List []string
 
 var _ pflag.Value = (*List)(nil)
 
-// Set adds the texts.
 func (l *List) Set(text string) error {
 	words, err := option.Split(text)
 	if err != nil {
@@ -453,11 +412,8 @@ func (l *List) Set(text string) error {
 	return nil
 }
 
-// String returns the texts.
 func (l *List) String() string { return option.Join(*l) }
-
-// Type returns the word for the value in the usage text.
-func (l *List) Type() string { return "strings" }
+func (l *List) Type() string   { return "strings" }
 
 // Corpus is a text that the command line names as NAME=FILE.
 type Corpus struct{ Name, File string }
@@ -479,7 +435,5 @@ func (l *CorpusList) Set(text string) error {
 	return nil
 }
 
-// String returns "", as there is no default.
-func (l *CorpusList) String() string { return "" }
-
-func (l *CorpusList) Type() string { return "NAME=FILE" }
+func (l *CorpusList) String() string { return "" } // there is no default
+func (l *CorpusList) Type() string   { return "NAME=FILE" }

@@ -18,32 +18,24 @@ import (
 
 // ModelOptions are the flags that every command with a model has.
 type ModelOptions struct {
-	Model   string
-	Device  string
-	Threads int
-	Quiet   bool
-	Verbose bool
+	Model   string `option:"model" short:"m" word:"NAME" help:"NAME of a model, or a folder with one"`
+	Device  string `option:"device" word:"DEVICE" examples:"auto,cpu,cuda" help:"DEVICE that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU"`
+	Threads int    `option:"threads" help:"cores to use on the CPU, each for a model call; 0 is all"`
+	Quiet   bool   `option:"quiet" short:"q" help:"no progress, no warnings"`
+	Verbose bool   `option:"verbose" short:"v" help:"tell more on standard error: model, device, signature"`
 
 	typed bool // whether the user was warned of the typing of texts
 }
 
-// devices lists the values that the shell offers; cuda:N is valid too.
-var devices = []string{"auto", "cpu", "cuda"}
-
 // Register defines the flags for o.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVarP(&o.Model, "model", "m", "", "`NAME` of a model, or a folder with one "+
-		"(default: "+models.DefaultVariable+", or the built-in "+models.BuiltInName+")")
+	o.Device = "auto"
+	Bind(cmd, o)
+	cmd.Flags().Lookup("model").Usage += " (default: " + models.DefaultVariable + ", or the built-in " +
+		models.BuiltInName + ")"
 	complete(cmd, "model", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return ModelNames(), cobra.ShellCompDirectiveDefault // also offer folders
 	})
-	flags.StringVar(&o.Device, "device", devices[0],
-		"`DEVICE` that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU")
-	Complete(cmd, "device", devices)
-	flags.IntVar(&o.Threads, "threads", 0, "cores to use on the CPU, each for a model call; 0 is all")
-	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
-	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
 
 // ModelNames returns the names of the models in the store.

@@ -37,6 +37,10 @@ func flags(s *terminal.Streams) *cobra.Command {
 	var list cli.List
 	var corpora cli.CorpusList
 	kind := "short"
+	var numbers struct {
+		Number int    `option:"number" help:"a number"`
+		Seed   uint64 `option:"seed" help:"a seed"`
+	}
 	cmd := &cobra.Command{Use: "flags", Args: cli.NoArguments, RunE: func(*cobra.Command, []string) error {
 		fmt.Fprintf(s.Out, "%+v %q %v %s", to, []string(list), corpora.List, kind)
 		for _, g := range given {
@@ -49,8 +53,7 @@ func flags(s *terminal.Streams) *cobra.Command {
 	cmd.Flags().Var(&list, "list", "texts")
 	cmd.Flags().Var(&corpora, "corpus", "corpora")
 	cli.AddChoice(cmd, &kind, "kind", "", []string{"short", "long"}, "a choice")
-	cmd.Flags().Int("number", 0, "a number")
-	cmd.Flags().Uint64("seed", 0, "a seed")
+	cli.Bind(cmd, &numbers)
 	return cmd
 }
 

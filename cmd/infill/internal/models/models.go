@@ -33,10 +33,11 @@ type command struct {
 	quiet                  bool
 	cased, uncased, asFile bool // how a new model's tokenizer is read
 
-	// These belong to models import.
-	name, tokenizer string
-	positions       int
-	text            string // belongs to models quantize, as name does
+	name, text string // of a new model, and of models quantize
+	graph      struct {
+		Tokenizer string `option:"tokenizer" word:"DIR" help:"DIR with the tokenizer of an ONNX graph"`
+		Positions int    `option:"positions" help:"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says"`
+	}
 }
 
 // NewCmd returns the command infill models with its subcommands, which manage
@@ -75,11 +76,8 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"no result, no warning: the exit code tells",
 		cli.OneArgument("one model is imported", "infill models import DIR"), c.importModel)
 	imports.ValidArgsFunction = nil // the shell completes file names
-	flags := imports.Flags()
-	flags.StringVar(&c.name, "name", "", "`NAME` of the model in the cache (default: that of the folder)")
-	flags.StringVar(&c.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
-	flags.IntVar(&c.positions, "positions", 0,
-		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
+	imports.Flags().StringVar(&c.name, "name", "", "`NAME` of the model in the cache (default: that of the folder)")
+	cli.Bind(imports, &c.graph)
 	quantized := add("quantize NAME | DIR", "Make a copy of a model in int8, which fills faster, and measure it",
 		"no progress, no result: the exit code tells",
 		cli.OneArgument("one model is made int8", "infill models quantize small-uncased"), c.quantize)
@@ -332,15 +330,15 @@ func (c *command) importModel(ctx context.Context, args []string) error {
 	}
 	graph := !info.IsDir()
 	switch {
-	case graph && c.tokenizer == "":
+	case graph && c.graph.Tokenizer == "":
 		return &cli.UsageError{Err: errors.New(
 			"--tokenizer: no folder is named, and a graph has no tokenizer of its own"),
 			Hint: "give one: --tokenizer DIR"}
-	case !graph && (c.tokenizer != "" || c.positions != 0):
+	case !graph && (c.graph.Tokenizer != "" || c.graph.Positions != 0):
 		return cli.Usagef("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its "+
 			"own", from)
-	case c.positions != 0 && (c.positions < 4 || c.positions > 1<<20):
-		return cli.Usagef("--positions: %d is not a whole number from 4 to %d", c.positions, 1<<20)
+	case c.graph.Positions != 0 && (c.graph.Positions < 4 || c.graph.Positions > 1<<20):
+		return cli.Usagef("--positions: %d is not a whole number from 4 to %d", c.graph.Positions, 1<<20)
 	}
 	path, err := filepath.Abs(from)
 	if err != nil {
@@ -359,7 +357,7 @@ func (c *command) importModel(ctx context.Context, args []string) error {
 	}
 	var bundle *models.Bundle
 	if graph {
-		bundle, err = lm.Import(ctx, c.store, from, name, c.tokenizer, c.positions)
+		bundle, err = lm.Import(ctx, c.store, from, name, c.graph.Tokenizer, c.graph.Positions)
 	} else {
 		bundle, err = c.store.Import(ctx, from, name)
 	}

@@ -27,7 +27,9 @@ type batchOptions struct {
 	job     batch.Job
 	column  string
 	given   []ask.Given
-	pause   time.Duration // between two lines about progress
+	told    struct {
+		Pause time.Duration `option:"progress" word:"TIME" help:"TIME between two lines about progress, if standard error is no terminal; 0 for none"`
+	}
 	cli.ModelOptions
 }
 
@@ -62,10 +64,8 @@ func (o *batchOptions) command(use, short string, check func() error,
 	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "format of the input, if its name does not say")
 	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "format of the result, if its name does not say")
 	cli.Bind(cmd, &o.job)
-	flags.TextVar(&o.job.Shard, "shard", batch.Shard{},
-		"`I/N`: do part I of N, from 1; infill run merge puts them together")
-	flags.DurationVar(&o.pause, "progress", cli.Pause,
-		"`TIME` between two lines about progress, if standard error is no terminal; 0 for none")
+	o.told.Pause = cli.Pause
+	cli.Bind(cmd, &o.told)
 	o.ModelOptions.Register(cmd)
 	return cmd
 }
@@ -95,8 +95,8 @@ func (o *batchOptions) validate(args []string) error {
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
 		return cli.Usagef("--shard and --overwrite exclude each other: other parts may be at " +
 			"work; remove the folder of parts to start again")
-	case o.pause < 0:
-		return cli.Usagef("--progress: %s is no time between two lines: give 1s, or 0 for none", o.pause)
+	case o.told.Pause < 0:
+		return cli.Usagef("--progress: %s is no time between two lines: give 1s, or 0 for none", o.told.Pause)
 	case o.job.Resume && o.job.Overwrite:
 		return cli.Usagef("--resume and --overwrite exclude each other: after a break, --resume alone goes on")
 	}
@@ -115,7 +115,7 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 		o.job.Input.Path = path
 		o.job.Input.Name = "standard input"
 	}
-	bar := cli.NewBar(o.streams, o.Quiet, o.pause)
+	bar := cli.NewBar(o.streams, o.Quiet, o.told.Pause)
 	o.job.Observe = func(at batch.Progress) {
 		bar.Tell(at.Done, at.Total, func() string { return describe(at) })
 	}

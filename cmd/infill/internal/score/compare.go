@@ -23,7 +23,7 @@ type place struct {
 // log-likelihoods of texts.
 func (c *command) values(r row) map[place]float64 {
 	s := r.scores[0]
-	if !c.words {
+	if !c.Words {
 		return map[place]float64{{text: r.turn}: s.LogLikelihood}
 	}
 	values := map[place]float64{}
@@ -36,8 +36,8 @@ func (c *command) values(r row) map[place]float64 {
 // compared says how the values of a further model compare with those of the first.
 func (c *command) compared(first, further map[place]float64) string {
 	all := newComparison(first, further)
-	if c.words {
-		return all.text("word", units[c.base].name)
+	if c.Words {
+		return all.text("word", units[c.Base].name)
 	}
 	return all.text("text", "nats")
 }

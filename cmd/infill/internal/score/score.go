@@ -33,21 +33,20 @@ type command struct {
 	model    cli.ModelOptions
 	given    []ask.Given
 	request  infill.ScoreRequest // without a text
-	keep     []string            // columns that are copied, though they have an option's name
 	models   models
-	words    bool
-	target   string // column of the word from which words are counted; "" for none
-	base     string // one of bases
-	tokens   bool
-	rank     string // one of ranks
-	pairs    bool
-	right    int        // pairs whose first text is the likelier
-	contexts bool       // whether it is said that a column is read
-	columns  []string   // columns of a file with the text, or with the better and the other text of a pair
-	from     batch.Form // of files whose names do not say it; "" if all do
-}
+	right    int  // pairs whose first text is the likelier
+	contexts bool // whether it is said that a column is read
+	columns  []string
+	keep     []string // columns that are copied, though they have an option's name
 
-var ranks = []string{"input", "sum", "perplexity"}
+	Words  bool       `option:"words" help:"a row for each word, with its surprisal"`
+	Base   string     `option:"base" enum:"2,e,10" help:"of the logarithm of --words: bits, nats, or bans"`
+	Target string     `option:"target" word:"NAME" help:"NAME of a file's column with a word of the text: --words tells in from_target how many positions each word stands behind it"`
+	Tokens bool       `option:"tokens" help:"a row for each token, not for each text"`
+	Rank   string     `option:"rank" enum:"input,sum,perplexity" help:"order of the rows: as given, or the likeliest first, by the sum, or by the pseudo-perplexity, which is per token"`
+	Pairs  bool       `option:"pairs" help:"each line has the better text, a tab, and the other text: say which is likelier"`
+	from   batch.Form // of files whose names do not say it; "" if all do
+}
 
 // contextColumn is the column, or key, of the text that stands before a text.
 const contextColumn = "context"
@@ -55,7 +54,7 @@ const contextColumn = "context"
 // NewCmd returns the command infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, input: cli.InputOptions{Streams: s, Key: "text",
-		Reads: func(string) bool { return true }}}
+		Reads: func(string) bool { return true }}, Base: "2", Rank: "input"}
 	cmd := &cobra.Command{
 		Use:   "score [TEXT... | FILE]",
 		Short: "Rate whole texts by their pseudo-log-likelihood",
@@ -83,17 +82,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	cli.AddOptionsOf(cmd, ask.ScoreOptions, &c.given, "method")
 	cli.AddOptionsOf(cmd, ask.ScoreOptions, &c.given, contextColumn)
 	flags.Lookup(contextColumn).Usage += "; a column context gives each its own"
-	flags.BoolVar(&c.words, "words", false, "a row for each word, with its surprisal")
-	c.base = bases[0]
-	cli.AddChoice(cmd, &c.base, "base", "", bases, "of the logarithm of --words: bits, nats, or bans")
-	flags.StringVar(&c.target, "target", "", "`NAME` of a file's column with a word of the text: "+
-		"--words tells in from_target how many positions each word stands behind it")
-	flags.BoolVar(&c.tokens, "tokens", false, "a row for each token, not for each text")
-	c.rank = ranks[0]
-	cli.AddChoice(cmd, &c.rank, "rank", "", ranks, "order of the rows: as given, or the likeliest first, "+
-		"by the sum, or by the pseudo-perplexity, which is per token")
-	flags.BoolVar(&c.pairs, "pairs", false,
-		"each line has the better text, a tab, and the other text: say which is likelier")
+	cli.Bind(cmd, c)
 	flags.Var((*cli.List)(&c.columns), "column",
 		"`NAME` of a file's column of texts (default text); with --pairs NAME,NAME, the better text and the other "+
 			"(default first,second)")
@@ -125,17 +114,17 @@ func (m *models) Set(name string) error {
 // exclusive returns an error for flags that exclude each other.
 func (c *command) exclusive(flags *pflag.FlagSet) error {
 	switch {
-	case c.pairs && (c.tokens || c.words || c.rank != ranks[0]):
+	case c.Pairs && (c.Tokens || c.Words || c.Rank != "input"):
 		return cli.Usagef("--pairs excludes --words, --tokens and --rank: a pair has one row, in its place")
-	case c.tokens && c.words:
+	case c.Tokens && c.Words:
 		return cli.Usagef("--tokens and --words exclude each other: give one")
-	case c.pairs && len(c.models) > 1:
+	case c.Pairs && len(c.models) > 1:
 		return cli.Usagef("--pairs takes one --model")
-	case c.target != "" && !c.words:
+	case c.Target != "" && !c.Words:
 		return cli.Usagef("--target: it is a column of words: give --words")
-	case c.target != "" && c.input.Format == "text":
+	case c.Target != "" && c.input.Format == "text":
 		return cli.Usagef("--target: text has no column for it: give --format csv, jsonl or json")
-	case flags.Changed("base") && !c.words:
+	case flags.Changed("base") && !c.Words:
 		return cli.Usagef("--base: it is that of surprisals: give --words")
 	}
 	return nil
@@ -147,7 +136,7 @@ func (c *command) exclusive(flags *pflag.FlagSet) error {
 func (c *command) readFiles(ctx context.Context, dash int) error {
 	names := []string{"text"}
 	wanted := "one name"
-	if c.pairs {
+	if c.Pairs {
 		names = []string{"first", "second"}
 		wanted = "two names with a comma between them"
 	}
@@ -180,7 +169,7 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 		if err != nil {
 			usage := &cli.UsageError{Err: cli.Describe(err)}
 			var missing *infill.OptionError
-			if c.pairs && errors.As(err, &missing) {
+			if c.Pairs && errors.As(err, &missing) {
 				usage.Hint = "a file of tabs without a head line is read as standard input: infill score --pairs < FILE"
 			}
 			return usage
@@ -199,8 +188,8 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 				return cli.Usagef("--keep: %s has no column %q", argument.Text, name)
 			}
 		}
-		if c.target != "" && !has(c.target) {
-			return cli.Usagef("--target: %s has no column %q", argument.Text, c.target)
+		if c.Target != "" && !has(c.Target) {
+			return cli.Usagef("--target: %s has no column %q", argument.Text, c.Target)
 		}
 		for _, r := range records {
 			var texts []string
@@ -213,7 +202,7 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 		}
 	}
 	columns := func(e cli.Entry) bool { return e.Of != nil }
-	if c.target != "" && c.input.Input == cli.Inputs()[0] && !slices.ContainsFunc(entries, columns) {
+	if c.Target != "" && c.input.Input == cli.Inputs()[0] && !slices.ContainsFunc(entries, columns) {
 		return cli.Usagef("--target: a text alone has no columns: give a file, or --input jsonl")
 	}
 	c.input.Texts = entries
@@ -258,7 +247,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	}
 	err = c.end(p, cmp.Or(p.End(), err))
 	for i, values := range all[1:] {
-		if !c.tokens {
+		if !c.Tokens {
 			c.model.Report(c.streams, "%s less %s: %s", c.models[i+1], c.models[0], c.compared(all[0], values))
 		}
 	}
@@ -268,7 +257,7 @@ func (c *command) run(ctx context.Context) (err error) {
 // end ends the output, also where err is not nil, and returns err.
 func (c *command) end(p *cli.Printer[row], err error) error {
 	err = p.Whole(err)
-	if c.pairs && p.Results > 0 {
+	if c.Pairs && p.Results > 0 {
 		err = errors.Join(err, c.tellVerdict(c.right, p.Results))
 	}
 	return err
@@ -292,7 +281,7 @@ func (c *command) pass(ctx context.Context, f *infill.Filler, name string, p *cl
 		if name != "" {
 			maps.Copy(values, c.values(r))
 		}
-		if c.rank != ranks[0] {
+		if c.Rank != "input" {
 			rows = append(rows, r)
 			return nil
 		}
@@ -300,7 +289,7 @@ func (c *command) pass(ctx context.Context, f *infill.Filler, name string, p *cl
 	}
 	return values, c.each(ctx, f, name, func() error {
 		slices.SortStableFunc(rows, func(a, b row) int {
-			if c.rank == "perplexity" {
+			if c.Rank == "perplexity" {
 				return cmp.Compare(a.scores[0].PseudoPerplexity, b.scores[0].PseudoPerplexity)
 			}
 			return cmp.Compare(b.scores[0].LogLikelihood, a.scores[0].LogLikelihood)
@@ -317,7 +306,7 @@ func (c *command) pass(ctx context.Context, f *infill.Filler, name string, p *cl
 
 // print prints a row or, of a text whose words are wanted, a row for each.
 func (c *command) print(p *cli.Printer[row], r row) error {
-	if !c.words || c.input.Format == "text" {
+	if !c.Words || c.input.Format == "text" {
 		return p.Print(r)
 	}
 	for i := range r.scores[0].Words {
@@ -400,10 +389,10 @@ func (c *command) each(ctx context.Context, f *infill.Filler, name string, end f
 	tell func(row) error) error {
 	read := func(e cli.Entry) ([]string, error) {
 		texts := []string{e.Text}
-		if c.pairs {
+		if c.Pairs {
 			texts = strings.Split(e.Text, "\t")
 		}
-		if c.pairs && len(texts) != 2 {
+		if c.Pairs && len(texts) != 2 {
 			return nil, &cli.MisfitError{Err: errors.New("a pair is two texts with a tab between them")}
 		}
 		for _, text := range texts {
@@ -419,7 +408,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, name string, end f
 			if e.File == "" {
 				columns = []string{c.input.Key} // the only text column of JSON lines
 			}
-			r := row{id: e.ID, turn: e.Caller.Turn, model: name, base: c.base, column: columns[0],
+			r := row{id: e.ID, turn: e.Caller.Turn, model: name, base: c.Base, column: columns[0],
 				others: e.Of.Without(append(columns, "id")...)}
 			before, own, err := c.before(e.Of.Without(columns...))
 			if err != nil {
@@ -435,9 +424,9 @@ func (c *command) each(ctx context.Context, f *infill.Filler, name string, end f
 				}
 				r.scores = append(r.scores, score)
 			}
-			if c.target != "" {
+			if c.Target != "" {
 				r.counted = true
-				r.target, err = r.find(rawjson.Plain(e.Of.Get(c.target)))
+				r.target, err = r.find(rawjson.Plain(e.Of.Get(c.Target)))
 				if err != nil {
 					return nil, &cli.MisfitError{Err: fmt.Errorf("--target: %w", err)}
 				}
@@ -505,10 +494,10 @@ func (c *command) add(table *batch.Sheet, r row) (err error) {
 	switch {
 	case r.word > 0:
 		add(r.wordColumns()...)
-	case c.pairs:
+	case c.Pairs:
 		add("first", s.Text, "second", r.scores[1].Text, "first_sequence_score", s.LogLikelihood,
 			"second_sequence_score", r.scores[1].LogLikelihood, "right", r.right())
-	case c.tokens:
+	case c.Tokens:
 		for i, t := range s.Tokens {
 			add("text", s.Text, "position", i+1, "token", t.Token, "token_id", t.ID, "token_score", t.LogProb,
 				"sequence_score", s.LogLikelihood, "PLL_metric", s.Method)
@@ -525,11 +514,11 @@ func (c *command) style() cli.Style[row] {
 	style := cli.Style[row]{Add: c.add,
 		Layout: func(copied []string) batch.Layout { return batch.Layout{After: copied} }}
 	switch {
-	case c.pairs:
+	case c.Pairs:
 		style.Text = pairText
-	case c.tokens:
+	case c.Tokens:
 		style.Text = tokensText
-	case c.words:
+	case c.Words:
 		style.Text = c.wordsText
 	default:
 		style.Heading = "log-likelihood  tokens  pseudo-perplexity  text\n"

@@ -15,9 +15,6 @@ import (
 	"infill/internal/phrase"
 )
 
-// bases are those of the logarithm of a surprisal.
-var bases = []string{"2", "e", "10"}
-
 // units are the names of surprisals by base, and their size in nats.
 var units = map[string]struct {
 	name string
@@ -111,7 +108,7 @@ func coloured(text string, bits float64) string {
 // the text stands above it, each word on the colour of its surprisal.
 func (c *command) wordsText(r row, width int) string {
 	s := r.scores[0]
-	unit := units[c.base]
+	unit := units[c.Base]
 	var rows [][]string
 	var line strings.Builder
 	runes := []rune(s.Text)
