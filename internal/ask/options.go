@@ -34,15 +34,13 @@ var types = map[reflect.Type]*option.Type{
 	reflect.TypeFor[samplers.Sampler](): samplerType,
 }
 
-var options = readOptions()
-
-func readOptions() *option.Set {
+var options = func() *option.Set {
 	owners := []option.Owner{{Zero: infill.Fit{}}, {Zero: infill.Request{}}}
 	for _, m := range methods {
 		owners = append(owners, option.Owner{Method: m.zero.Name(), Zero: m.zero})
 	}
 	return option.OfTypes(types, owners...)
-}
+}()
 
 // These are the options of an infill.ScoreRequest and of an infill.GapsRequest.
 var (

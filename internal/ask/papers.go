@@ -1,47 +1,33 @@
 package ask
 
 import (
+	_ "embed"
 	"fmt"
+	"strings"
 
-	"infill/infill"
-	"infill/lm"
-	"infill/samplers"
+	"infill/internal/option"
 )
 
-// sqrt is the balancing function of the papers' proposals on text.
-const sqrt = samplers.SqrtBalance
-
-// papers are the options that the papers have on text, by the sampler: the whole
+// papers are the options that the papers have on text, a sampler a line: the whole
 // vocabulary, proposals from the square root of the whole gradient, and no warm-up,
 // unless the sampler adapts. The step sizes are those of the authors' code for
 // categorical variables, because the paper gives no step sizes for text.
-var papers = []infill.Chains{
-	{Sampler: samplers.Gibbs{}, Candidates: infill.None, WarmUp: infill.None},
-	{Sampler: samplers.MLMMetropolis{}, Candidates: infill.None, WarmUp: infill.None},
-	{Sampler: samplers.GWG{}, Candidates: infill.None, WarmUp: infill.None, Balance: sqrt, Gradient: full},
-	{Sampler: samplers.GWGX{}, Candidates: infill.None, WarmUp: infill.None, Balance: sqrt, Gradient: full},
-	{Sampler: samplers.PathAuxiliary{}, Candidates: infill.None, WarmUp: infill.None, Balance: sqrt, Gradient: full},
-	{Sampler: samplers.DULA{}, StepSize: 0.1, Candidates: infill.None, WarmUp: infill.None, Balance: sqrt,
-		Gradient: full},
-	{Sampler: samplers.DMALA{}, StepSize: 0.2, Candidates: infill.None, WarmUp: infill.None, Balance: sqrt,
-		Gradient: full},
-	{Sampler: samplers.Cyclical{}, Candidates: infill.None, Gradient: full},
-	{Sampler: samplers.AdaptiveDMALA{}, Candidates: infill.None, Balance: sqrt, Gradient: full},
-	{Sampler: samplers.DLMC{}, Candidates: infill.None, Balance: sqrt, Gradient: full},
-	{Sampler: samplers.EulerDLMC{}, Candidates: infill.None, Balance: sqrt, Gradient: full},
-}
+//
+//go:embed papers.txt
+var papers string
 
-const full = infill.Gradient(lm.Full)
-
-// paper returns the papers' options of a sampler, but for the sampler.
+// paper returns the papers' options of a sampler.
 func paper(name string) (given []Given, err error) {
-	for _, c := range papers {
-		if c.Sampler.Describe().Name != name {
+	for line := range strings.Lines(papers) {
+		named, err := option.ParseOne(line)
+		if err != nil {
+			return nil, err
+		}
+		if named.Name != name {
 			continue
 		}
-		c.Sampler = nil
-		for _, fact := range options.NonZero(c) {
-			given = append(given, MustGive(fact.Name, fact.Text))
+		for _, s := range named.Settings {
+			given = append(given, MustGive(s.Name, s.Value))
 		}
 		return given, nil
 	}

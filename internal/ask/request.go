@@ -17,11 +17,16 @@ func NewRequest(template string, levels ...[]Given) (infill.Request, error) {
 	if err != nil {
 		return infill.Request{}, err
 	}
-	method, err := decide(given)
-	if err != nil {
-		return infill.Request{}, err
+	method := MethodFor(func(name string) bool {
+		_, ok := Last(given, name)
+		return ok
+	})
+	for _, g := range given {
+		if !g.Option.In(method.Name()) {
+			return infill.Request{}, foreign(g.Option)
+		}
 	}
-	r := infill.Request{Template: template, Method: method}
+	r := infill.Request{Template: template, Method: option.With(method, given)}
 	option.Assign(&r, given)
 	option.Assign(&r.Fit, given)
 	return r, nil
@@ -31,24 +36,8 @@ func NewRequest(template string, levels ...[]Given) (infill.Request, error) {
 // if a sampler is among them, Draws if samples are, else Search. An option that the
 // method does not have is an error, whatever its value.
 func Decide(levels ...[]Given) (infill.Method, error) {
-	given, err := unfolded(levels)
-	if err != nil {
-		return nil, err
-	}
-	return decide(given)
-}
-
-func decide(given []Given) (infill.Method, error) {
-	method := MethodFor(func(name string) bool {
-		_, ok := Last(given, name)
-		return ok
-	})
-	for _, g := range given {
-		if !g.Option.In(method.Name()) {
-			return nil, foreign(g.Option)
-		}
-	}
-	return option.With(method, given), nil
+	r, err := NewRequest("", levels...)
+	return r.Method, err
 }
 
 // foreign returns the error for an option that a request's method does not have.
