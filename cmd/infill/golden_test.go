@@ -124,7 +124,7 @@ func checkChain(t *testing.T, model string, c chainCase, order string, want []fl
 			found = true
 			what := fmt.Sprintf("%s, %s, %v", model, order, c.Fills[i])
 			check.Nats(t, what, fill.LogLikelihood, logp, len(c.Slots))
-			check.Probability(t, what, fill.Probability, math.Exp(logp), len(c.Slots))
+			check.Nats(t, "log of the probability: "+what, math.Log(fill.Probability), logp, len(c.Slots))
 		}
 		if !found {
 			t.Errorf("%s, %s, %v: not among %d fills of %s", model, order, c.Fills[i], len(result.Fills), c.Template)

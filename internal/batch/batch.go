@@ -34,9 +34,9 @@ import (
 
 // Job describes a run: its input, output, work and settings.
 type Job struct {
-	Input  File
-	Output File
-	Work   work
+	Input     File
+	Output    File
+	Work      work
 	Resume    bool `option:"resume" help:"go on with a run that was not finished"`
 	Overwrite bool `option:"overwrite" help:"start again, and remove the old output and its parts"`
 	InFlight  int  `option:"jobs" help:"lines to fill at the same time, which share the model's calls; 0 is 128 a core, at most 1024"` // here 0 means 1

@@ -34,11 +34,23 @@ type Fill struct {
 	renamed  map[string]string // the name in the output of each of seen
 	template string            // the name in the output of the column with the template
 
-	lock   sync.Mutex
-	parted string // the first cell by line whose comma parts it into words; "" if there is none
-	line   int64  // of parted
-	typed  string // the first warning by line that a sign is typed in two ways, or ""
-	sign   int64  // line of typed
+	parted first // a cell whose comma parts it into words
+	typed  first // a warning that a sign is typed in two ways
+}
+
+// first is the text of the first line that has one. Several goroutines may note texts.
+type first struct {
+	lock sync.Mutex
+	line int64
+	text string // "" if no line has one
+}
+
+func (f *first) note(line int64, text string) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if text != "" && (f.text == "" || line < f.line) {
+		f.line, f.text = line, text
+	}
 }
 
 var _ work = (*Fill)(nil)
@@ -48,38 +60,25 @@ func (f *Fill) column() string { return f.Key }
 // warnings tells of a cell such as Troy, Ohio, which is a list of two words, and of the
 // typing of texts.
 func (f *Fill) warnings() (list []string) {
-	if f.parted != "" {
+	if f.parted.text != "" {
 		list = append(list, fmt.Sprintf(`line %d: a comma parts %s into words: as one word it is "%[2]s", in a cell `+
-			`of CSV """%[2]s"""`, f.line, f.parted))
+			`of CSV """%[2]s"""`, f.parted.line, f.parted.text))
 	}
-	if f.typed != "" {
-		list = append(list, fmt.Sprintf("line %d: %s", f.sign, f.typed))
+	if f.typed.text != "" {
+		list = append(list, fmt.Sprintf("line %d: %s", f.typed.line, f.typed.text))
 	}
 	return list
 }
 
-// typing notes the first warning that a sign is typed in two ways.
-func (f *Fill) typing(r Record, typed string) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	if typed != "" && (f.typed == "" || r.Line < f.sign) {
-		f.typed, f.sign = typed, r.Line
-	}
-}
-
 // part notes the cells of lists that a comma and a space part into words.
 func (f *Fill) part(r Record) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
 	for _, field := range r.Object {
 		o, known := ask.Find(field.Key)
 		text, err := field.Value.Text()
-		if !known || o.Name != "slot" || err != nil || !f.isOption(field.Key) || !strings.Contains(text, ", ") ||
-			strings.ContainsAny(text, `"=`) || f.parted != "" && f.line <= r.Line {
-			continue
+		if known && o.Name == "slot" && err == nil && f.isOption(field.Key) && strings.Contains(text, ", ") &&
+			!strings.ContainsAny(text, `"=`) {
+			f.parted.note(r.Line, text)
 		}
-		f.line = r.Line
-		f.parted = text
 	}
 }
 
@@ -229,7 +228,7 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (made Rows, err erro
 		made.Blanks = f.blanks(r.Object)
 		return made, err
 	}
-	f.typing(r, result.Typed)
+	f.typed.note(r.Line, result.Typed)
 	made, err = f.rows(r.Object, result, form)
 	made.Unproven = result.Proven != nil && !*result.Proven
 	made.Excluded = made.Unproven && result.Excluded

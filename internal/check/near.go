@@ -37,13 +37,6 @@ func Nats(t testing.TB, what string, got, want float64, tokens int) {
 // tokens, in this process, lead to the same number.
 func SameNats(a, b float64, tokens int) bool { return math.Abs(a-b) <= perTokenHere*float64(tokens) }
 
-// Probability compares a probability of so many tokens as Nats compares its
-// logarithm.
-func Probability(t testing.TB, what string, got, want float64, tokens int) {
-	t.Helper()
-	Nats(t, "log of the probability: "+what, math.Log(got), math.Log(want), tokens)
-}
-
 // Derivative compares a derivative of an energy with one that another
 // processor, program or precision gave.
 func Derivative(t testing.TB, what string, got, want float64) {

@@ -274,19 +274,3 @@ func WriteLine(w io.Writer, v any) error {
 	_, err = w.Write(append(text, '\n'))
 	return err
 }
-
-// Identified writes the JSON object of Value with the user's ID as its first
-// field; a nil ID adds nothing.
-type Identified struct {
-	ID    json.RawMessage
-	Value any
-}
-
-// MarshalJSON implements json.Marshaler.
-func (i Identified) MarshalJSON() ([]byte, error) {
-	value, err := Encode(i.Value)
-	if err != nil || i.ID == nil {
-		return value, err
-	}
-	return bytes.Join([][]byte{[]byte(`{"id":`), i.ID, []byte(","), value[1:]}, nil), nil
-}

@@ -86,8 +86,7 @@ func FuzzParseObject(f *testing.F) {
 				continue
 			}
 			// What was taken can be written back.
-			if _, err := rawjson.Encode(
-				rawjson.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
+			if _, err := rawjson.Pairs("id", e.ID, "template", e.Text); err != nil {
 				t.Error(err)
 			}
 			if e.ID != nil && !json.Valid(e.ID) {

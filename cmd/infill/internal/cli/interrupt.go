@@ -21,21 +21,12 @@ func Stops() []os.Signal {
 	return signals
 }
 
-// ReadFile reads the file that a flag names, at most 64 MB. If ctx ends, it
-// returns ctx's error.
-func ReadFile(ctx context.Context, name string) ([]byte, error) {
-	return readAll(ctx, name, func(name string) (io.ReadCloser, error) { return os.Open(name) })
-}
-
-// ReadText reads a file as ReadFile does, and decompresses it.
+// ReadText reads the text of a file, which it decompresses if its name says so, at most
+// 64 MB. If ctx ends, it returns ctx's error.
 func ReadText(ctx context.Context, name string) ([]byte, error) {
-	return readAll(ctx, name, batch.Open)
-}
-
-func readAll(ctx context.Context, name string, open func(string) (io.ReadCloser, error)) ([]byte, error) {
 	const most = 64 << 20
 	return parallel.Interruptible(ctx, func() ([]byte, error) {
-		file, err := open(name)
+		file, err := batch.Open(name)
 		if err != nil {
 			return nil, err
 		}

@@ -202,14 +202,14 @@ func TestFiles(t *testing.T) {
 	writeFiles(t, map[string]string{"small": "words"})
 	check.OK(t, os.WriteFile("large", nil, 0o600))
 	check.OK(t, os.Truncate("large", 64<<20+1))
-	content, err := cli.ReadFile(t.Context(), "small")
+	content, err := cli.ReadText(t.Context(), "small")
 	if err != nil || string(content) != "words" {
 		t.Errorf("%q, %v", content, err)
 	}
-	_, err = cli.ReadFile(t.Context(), "large")
+	_, err = cli.ReadText(t.Context(), "large")
 	check.Says(t, err, "large: more than 67108864 bytes")
 	check.OK(t, os.Truncate("large", 64<<20))
-	_, err = cli.ReadFile(t.Context(), "large")
+	_, err = cli.ReadText(t.Context(), "large")
 	check.OK(t, err)
 	_, err = cli.ReadText(t.Context(), "nowhere")
 	check.Says(t, err, "open nowhere: ")

@@ -70,8 +70,9 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 
 	column(true, "#", func(f infill.Fill) string { return strconv.Itoa(f.Rank) })
 	column(true, "fill", func(f infill.Fill) string { return cli.Mark(f.Text, f.Spans) })
-	column(!narrow && r.Stats.Lengths > 0, "tokens",
-		func(f infill.Fill) string { return joined(f.Tokens, "+") })
+	column(!narrow && r.Stats.Lengths > 0, "tokens", func(f infill.Fill) string {
+		return strings.ReplaceAll(strings.Trim(fmt.Sprint(f.Tokens), "[]"), " ", "+")
+	})
 	column(chains, "U", logLikelihood)
 	column(chains, "drawn", func(f infill.Fill) string { return ask.SharePercent(&f, !narrow) })
 	column(!chains && narrow, "log-lik.", logLikelihood)
@@ -115,11 +116,6 @@ func alone(r *infill.Result, width int) string {
 	return cli.Notes(width, lines...) + "\n"
 }
 
-// joined returns the numbers with the separator between them.
-func joined(numbers []int, separator string) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", separator)
-}
-
 // optional formats *x, or returns "" if x is nil.
 func optional[T any](format string, x *T) string {
 	if x == nil {
@@ -128,7 +124,6 @@ func optional[T any](format string, x *T) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// rHat formats R-hat.
 func rHat(x *float64) string {
 	if x != nil && *x >= infill.CappedRHat {
 		return fmt.Sprintf(">= %d", infill.CappedRHat)

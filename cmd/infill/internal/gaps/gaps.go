@@ -181,27 +181,27 @@ func describe(err error) error {
 // text returns the text of the argument, of the file that it names, or of
 // standard input.
 func (c *command) text(ctx context.Context, args []string, text bool) (string, error) {
-	if len(args) == 1 && args[0] != "-" {
-		file, err := cli.IsFile(args[0], text)
-		if err != nil || !file {
-			return args[0], err
-		}
-		if strings.HasSuffix(args[0], ".json") {
-			return "", cli.Usagef("%s: a plain text is read; --from reads a sheet", args[0])
-		}
-		form, err := batch.FormOf(args[0])
-		if err == nil && form != "text" {
-			return "", cli.Usagef("%s: a plain text is read: save it as .txt", args[0])
-		}
-		content, err := cli.ReadText(ctx, args[0])
+	if len(args) == 0 || args[0] == "-" {
+		content, err := c.input(ctx)
 		if err != nil {
-			return "", &cli.UsageError{Err: err}
+			return "", err
 		}
 		return whole(content)
 	}
-	content, err := c.input(ctx)
+	file, err := cli.IsFile(args[0], text)
+	if err != nil || !file {
+		return args[0], err
+	}
+	if strings.HasSuffix(args[0], ".json") {
+		return "", cli.Usagef("%s: a plain text is read; --from reads a sheet", args[0])
+	}
+	form, err := batch.FormOf(args[0])
+	if err == nil && form != "text" {
+		return "", cli.Usagef("%s: a plain text is read: save it as .txt", args[0])
+	}
+	content, err := cli.ReadText(ctx, args[0])
 	if err != nil {
-		return "", err
+		return "", &cli.UsageError{Err: err}
 	}
 	return whole(content)
 }

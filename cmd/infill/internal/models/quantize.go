@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -35,10 +36,7 @@ func (c *command) quantize(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	name := c.name
-	if name == "" {
-		name = bundle.Name + "-int8"
-	}
+	name := cmp.Or(c.name, bundle.Name+"-int8")
 	if err := models.CheckName(name); err != nil {
 		return &cli.UsageError{Err: err, Hint: "give another with --name"}
 	}
@@ -152,7 +150,7 @@ func compare(ctx context.Context, bundle, copied *models.Bundle, tokenizer *toke
 		}
 		defer func() { err = errors.Join(err, pair[i].Close()) }()
 	}
-	var float, whole, worse, variation, same [][]float64
+	var lists [5][][]float64 // of each text: those of the means of a distance
 	for n, ids := range texts {
 		var rows []lm.Row
 		for at := 1; at < len(ids)-1; at++ {
@@ -168,32 +166,28 @@ func compare(ctx context.Context, bundle, copied *models.Bundle, tokenizer *toke
 		if err != nil {
 			return d, err
 		}
-		lists := make([][]float64, 5)
+		var own [5][]float64
 		for i := range rows {
 			token := ids[i+1]
 			p, q := p[i][0], q[i][0]
 			a := -float64(p[token])
 			b := -float64(q[token])
-			alike := equal(likeliest(p), likeliest(q))
+			alike := 0.0
+			if likeliest(p) == likeliest(q) {
+				alike = 1
+			}
 			for k, x := range []float64{a, b, b - a, totalVariation(p, q), alike} {
-				lists[k] = append(lists[k], x)
+				own[k] = append(own[k], x)
 			}
 		}
-		float = append(float, lists[0])
-		whole = append(whole, lists[1])
-		worse = append(worse, lists[2])
-		variation = append(variation, lists[3])
-		same = append(same, lists[4])
+		for k := range lists {
+			lists[k] = append(lists[k], own[k])
+		}
 		d.tokens += len(rows)
 		told(n + 1)
 	}
-	d.texts = len(texts)
-	d.float = meanOf(float)
-	d.int8 = meanOf(whole)
-	d.worse = meanOf(worse)
-	d.variation = meanOf(variation)
-	d.same = meanOf(same)
-	return d, nil
+	return distance{len(texts), d.tokens, meanOf(lists[0]), meanOf(lists[1]), meanOf(lists[2]), meanOf(lists[3]),
+		meanOf(lists[4])}, nil
 }
 
 func options(t *tokenize.Tokenizer) lm.Options {
@@ -209,15 +203,7 @@ func totalVariation(p, q []float32) float64 {
 	return sum / 2
 }
 
-// likeliest returns the index of the largest element.
 func likeliest(logp []float32) int { return slices.Index(logp, slices.Max(logp)) }
-
-func equal(a, b int) float64 {
-	if a == b {
-		return 1
-	}
-	return 0
-}
 
 // report has a line for each measurement.
 func (d distance) report(from string) string {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -216,7 +217,10 @@ func (c *conversation) write(id json.RawMessage, message jsonrpc.Message) error 
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	err = rawjson.WriteLine(c.out, rawjson.Identified{ID: id, Value: json.RawMessage(text)})
+	if id != nil {
+		text = slices.Concat([]byte(`{"id":`), id, []byte(","), text[1:])
+	}
+	_, err = c.out.Write(append(text, '\n'))
 	if err != nil {
 		c.end(err)
 	}

@@ -148,7 +148,7 @@ func (c *command) readToken(ctx context.Context) error {
 	text := c.streams.Getenv(from)
 	if c.TokenFile != "" {
 		from = "--token-file: " + c.TokenFile
-		content, err := cli.ReadFile(ctx, c.TokenFile)
+		content, err := cli.ReadText(ctx, c.TokenFile)
 		if err != nil {
 			return cli.Usagef("--token-file: %w", err)
 		}
@@ -232,8 +232,8 @@ func (c *command) run(ctx context.Context) (err error) {
 	scheme := "http"
 	accept := server.Serve
 	if c.Certificate != "" {
-		certificate, unread := cli.ReadFile(ctx, c.Certificate)
-		key, err := cli.ReadFile(ctx, c.Key)
+		certificate, unread := cli.ReadText(ctx, c.Certificate)
+		key, err := cli.ReadText(ctx, c.Key)
 		if err := cmp.Or(unread, err); err != nil {
 			return cli.Usagef("--tls-cert, --tls-key: %w", err)
 		}
