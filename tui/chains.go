@@ -182,7 +182,6 @@ func (p *chainsPage) render(columns, rows int) string {
 	return stack(columns, rows, lines...)
 }
 
-// mean returns the mean of values, or NaN if there are no values.
 func mean(values []float32) float64 {
 	sum := 0.0
 	for _, x := range values {

@@ -15,7 +15,6 @@ import (
 	"infill/internal/phrase"
 )
 
-// fillsPage shows the list of fills.
 type fillsPage struct {
 	m        *model
 	listed   []infill.Fill

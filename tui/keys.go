@@ -1,6 +1,7 @@
 package tui
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 
@@ -13,29 +14,9 @@ import (
 type hint [2]string
 
 // helpText explains every key.
-const helpText = `write
-i         write the template
-_         insert a blank, while writing (or ctrl+b)
-tab       from writing to the fills
-ctrl+t    make a blank of the word at the cursor, while writing
-ctrl+u    clear the line to the left, while writing; an option's field
-
-look
-1…4       fills, blanks, chains, runs; also tab
-↑ ↓       move; also j k, pgup pgdn, home end
-← →       choose a blank; also h l
-/         filter; 2:up looks at the second blank
-s         sort draws by likelihood, or by how often they came
-
-fill
-p         pin the blank to this word, or free it; P frees all
-o         options: sampler, lists, model, seed …
-r         draw again with the next seed
-x         stop
-y         copy the fill (OSC 52)
-enter     print the fill to standard output and leave
-
-q         quit (ctrl+c interrupts, ctrl+z suspends)`
+//
+//go:embed help.txt
+var helpText string
 
 // help is the open help; offset is how many of its lines are scrolled away.
 type help struct{ offset int }
@@ -54,7 +35,7 @@ func (h *help) key(k string) bool {
 }
 
 func (h *help) render(s *styles, columns, rows int) string {
-	lines := strings.Split(helpText, "\n")
+	lines := strings.Split(strings.TrimSpace(helpText), "\n")
 	for i, line := range lines {
 		at := strings.Index(line, "  ")
 		if at > 0 {

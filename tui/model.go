@@ -29,7 +29,6 @@ const (
 
 func (v view) String() string { return [...]string{"Fills", "Blanks", "Chains", "Runs"}[v] }
 
-// page is a view of the screen. It keeps a selection and a scroll position.
 type page interface {
 	// render draws the page, columns wide and rows high.
 	render(columns, rows int) string
@@ -141,7 +140,6 @@ func (m *model) close() error {
 	return m.filler.Close()
 }
 
-// Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	var ask tea.Cmd
 	if m.config.Theme == "auto" && m.config.Profile > colorprofile.Ascii {
@@ -166,7 +164,6 @@ func (m *model) open(name string) tea.Cmd {
 	})
 }
 
-// Update implements tea.Model.
 func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	m.frame = ""
 	return m, m.update(message)
@@ -255,7 +252,6 @@ func (m *model) opened(message openedMsg) tea.Cmd {
 	}))
 }
 
-// spelling returns the further spelling of a blank, or "".
 func (m *model) spelling() string { return string(m.run.request.Blank) }
 
 // start abandons the present run, and begins a new run with the present text and options.
@@ -310,7 +306,6 @@ func (m *model) abandon() {
 	}
 }
 
-// finished handles the last message of a run.
 func (m *model) finished(message finishedMsg) {
 	r := &m.run
 	if r.stream == nil || r.stream.number != message.number {

@@ -69,7 +69,6 @@ func newPanel(s *styles, given []ask.Given, model string, models []string) *pane
 // ofChains reports whether an option is of chains alone.
 func ofChains(o ask.Option) bool { return slices.Equal(o.Methods, []string{infill.MethodChains}) }
 
-// field returns the field with the given name.
 func (p *panel) field(name string) *field {
 	return &p.fields[slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })]
 }
@@ -111,7 +110,6 @@ func (p *panel) shown() (list []*field) {
 	return list
 }
 
-// current returns the chosen field.
 func (p *panel) current() *field {
 	list := p.shown()
 	p.at = min(p.at, len(list)-1)
@@ -258,7 +256,6 @@ func (p *panel) fail(name, fault string) {
 	p.fault = fault
 }
 
-// render draws the panel.
 func (p *panel) render(columns, rows int) string {
 	const name = 13
 	current := p.current()

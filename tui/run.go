@@ -73,7 +73,6 @@ type request struct {
 	asked  infill.Request
 }
 
-// stream is a run in progress.
 type stream struct {
 	number int
 	cancel context.CancelCauseFunc
@@ -182,7 +181,6 @@ type move struct {
 	from, to []string // texts of these blanks before and after
 }
 
-// fills returns the fills found so far.
 func (s *snapshot) fills() []infill.Fill {
 	if s == nil {
 		return nil
@@ -207,7 +205,6 @@ type recorder struct {
 	last     infill.Progress
 }
 
-// add records one step of the run.
 func (r *recorder) add(p infill.Progress) {
 	r.warmUp = p.WarmUp
 	r.step = p.Step
@@ -274,7 +271,6 @@ func (r *recorder) move(chain int, p infill.Progress) {
 	r.moves[chain] = m
 }
 
-// snap returns a copy of the present snapshot.
 func (r *recorder) snap() *snapshot {
 	s := r.snapshot
 	s.moves = slices.Clone(r.moves)

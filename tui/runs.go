@@ -21,7 +21,6 @@ type (
 	watchMsg struct{}
 )
 
-// runsPage shows an evaluation.
 type runsPage struct {
 	m        *model
 	state    *eval.Watched // what is known of the evaluation; never changed by the page
@@ -33,7 +32,6 @@ type runsPage struct {
 
 var _ page = (*runsPage)(nil)
 
-// runMethod is a sampler together with a model.
 type runMethod struct{ model, method string }
 
 // load returns a command that reads what is new in the evaluation's folder.
@@ -76,7 +74,6 @@ func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 // complete reports whether every method has filled every sentence.
 func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
 
-// move chooses another sentence.
 func (p *runsPage) move(by int) {
 	if p.shows() {
 		p.sentence = min(max(p.sentence+by, 0), len(p.state.Prompts)-1)

@@ -41,10 +41,8 @@ func hides(r rune) bool {
 	return r == '\u2028' || r == '\u2029' || r != '\u200c' && r != '\u200d' && unicode.Is(unicode.Cf, r)
 }
 
-// width returns the number of columns that text takes.
 func width(text string) int { return ansi.StringWidth(text) }
 
-// cut shortens text to at most columns.
 func cut(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
 
 // wrapped breaks text into lines. Only if there are more than rows, the last ends
@@ -100,17 +98,14 @@ func parts(text string, spans [][2]int) []part {
 	return append(list, part{harmless(text[from:]), -1})
 }
 
-// filled returns the parts of a fill.
 func filled(f *infill.Fill) []part { return parts(f.Text, lines.Bytes(f.Text, f.Spans)) }
 
 // graphemes returns the byte ranges of the visible characters of text.
 func graphemes(text string) [][2]int {
 	var list [][2]int
-	for state, at := -1, 0; at < len(text); {
-		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(text[at:], state)
-		list = append(list, [2]int{at, at + len(cluster)})
-		state = next
-		at += len(cluster)
+	for g := uniseg.NewGraphemes(text); g.Next(); {
+		from, to := g.Positions()
+		list = append(list, [2]int{from, to})
 	}
 	return list
 }

@@ -100,7 +100,6 @@ func (c Config) Validate() error {
 	return err
 }
 
-// given reads the options.
 func (c Config) given() ([]ask.Given, error) {
 	var list []ask.Given
 	for _, text := range c.Options {

@@ -69,7 +69,6 @@ func (m *model) draw() string {
 	return stack(m.width, m.height, slices.Concat(lines, []string{body}, gap, m.foot(notice))...)
 }
 
-// header draws the names of the program and the model, and the status.
 func (m *model) header() string {
 	left := m.config.Model
 	r := &m.run
@@ -89,7 +88,6 @@ func (m *model) header() string {
 	return between(" "+m.accent.Render("infill")+"  "+m.faint.Render(harmless(left)), m.status()+" ", m.width)
 }
 
-// status returns a text about the progress of the run.
 func (m *model) status() string {
 	r := &m.run
 	s := m.run.shown
@@ -224,7 +222,6 @@ func (m *model) foot(notice []string) []string {
 	return []string{" " + m.hints(columns, keys...)}
 }
 
-// filterLine draws the filter that the user is typing.
 func (m *model) filterLine(columns int) string {
 	const label = "filter "
 	note := fmt.Sprintf("%d found", len(m.fills.listed))

@@ -58,7 +58,6 @@ func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 	return topics
 }
 
-// usageWidth is the number of columns of the flags' usages.
 const usageWidth = 100
 
 // setUsage makes the help of the root command show only its own text, and the
@@ -153,7 +152,6 @@ func refuseUnknownShell(root *cobra.Command) {
 	}
 }
 
-// listSamplers returns a description of every sampler in the registry.
 func listSamplers() string {
 	var b strings.Builder
 	for _, name := range ask.Samplers() {

@@ -12,7 +12,6 @@ import (
 	"infill/models"
 )
 
-// newSetupCmd returns the command infill setup.
 func newSetupCmd(s *terminal.Streams) *cobra.Command {
 	cuda := false
 	force := false
@@ -30,7 +29,6 @@ func newSetupCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// setUp downloads the onnxruntime library.
 func setUp(ctx context.Context, s *terminal.Streams, cuda, force, quiet bool) error {
 	device := "cpu"
 	switch {

@@ -15,7 +15,6 @@ import (
 	"infill/models"
 )
 
-// newVersionCmd returns the command infill version.
 func newVersionCmd(s *terminal.Streams) *cobra.Command {
 	format := "text"
 	cite := false

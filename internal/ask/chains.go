@@ -39,7 +39,6 @@ func (c Chains) MarshalJSON() ([]byte, error) {
 	return json.Marshal(texts)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
 func (c *Chains) UnmarshalJSON(text []byte) error {
 	v, err := rawjson.Read(text)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 // A Blame says what an error is about, and so who can mend it.
 type Blame int
 
-// The values of Blame.
 const (
 	// BlameProgram: neither the text nor an option is wrong.
 	BlameProgram Blame = iota

@@ -16,7 +16,6 @@ import (
 //go:embed papers.txt
 var papers string
 
-// paper returns the papers' options of a sampler.
 func paper(name string) (given []Given, err error) {
 	for line := range strings.Lines(papers) {
 		named, err := option.ParseOne(line)

@@ -188,7 +188,6 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (made Rows, err e
 	return made, nil
 }
 
-// vary returns the variants of a record.
 func (a *Augment) vary(ctx context.Context, r Record) (made []variant, err error) {
 	text, err := textOf(r.Object, a.Key)
 	if err != nil {

@@ -76,7 +76,6 @@ type work interface {
 	do(ctx context.Context, r Record, form Form) (Rows, error)
 }
 
-// Progress says how many records of a run, or of its part, are finished.
 type Progress struct {
 	Done, Total int64 // records, including those of earlier processes
 	Rejected    int64
@@ -306,7 +305,6 @@ func merge(ctx context.Context, output string) (*Summary, error) {
 	return done, nil
 }
 
-// removeAny removes the file at path, if there is one.
 func removeAny(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -235,7 +235,6 @@ func (f *Fill) do(ctx context.Context, r Record, form Form) (made Rows, err erro
 	return made, err
 }
 
-// rows returns the rows of a record with its result.
 func (f *Fill) rows(fields rawjson.Object, result *infill.Result, form Form) (made Rows, err error) {
 	if form == formText {
 		best := ""
@@ -308,7 +307,6 @@ func (f *Fill) Rows(result *infill.Result) (made Rows, err error) {
 	return made, nil
 }
 
-// fill fills the template of a record, with the record's own options.
 func (f *Fill) fill(ctx context.Context, r Record) (*infill.Result, error) {
 	fields := r.Object
 	request, err := f.Request(fields)
@@ -423,7 +421,6 @@ var resultColumns = func() (names []string) {
 		func(key string) bool { return slices.Contains(leftOut, key) })...)
 }()
 
-// entropies returns the cells of Result.Entropy.
 func entropies(result *infill.Result) []string {
 	cells := make([]string, len(result.Entropy))
 	for i, h := range result.Entropy {

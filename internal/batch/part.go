@@ -86,7 +86,6 @@ func readReceipt(output string) (*receipt, error) {
 	return r, nil
 }
 
-// pathOf returns the path of a part's journal.
 func pathOf(output string, s Shard) string {
 	return filepath.Join(folderOf(output), fmt.Sprintf("%05d-of-%05d.jsonl", s.Index, s.Count))
 }
@@ -295,7 +294,6 @@ func (p *part) read(line []byte) (*entry, error) {
 	return e, nil
 }
 
-// take adds an entry to the counts.
 func (p *part) take(e *entry) {
 	p.records++
 	p.sum.Records++
@@ -465,7 +463,6 @@ func headOf(output string, count int) (*head, error) {
 	return nil, err
 }
 
-// readHead returns the head of the part at path.
 func readHead(path string) (*head, error) {
 	p := part{sum: new(Summary)}
 	err := journal.Follow(path, 0, func(line []byte) error {

@@ -337,7 +337,6 @@ func (e *InputError) Error() string { return e.err.Error() }
 // Unwrap returns what is wrong.
 func (e *InputError) Unwrap() error { return e.err }
 
-// readHeader reads the names of a table's columns.
 func (s *Reader) readHeader() error {
 	r, err := s.split()
 	if err != nil && err != io.EOF {
@@ -406,7 +405,6 @@ func (s *Reader) Note() string {
 	return s.of.String() + ": " + note
 }
 
-// surveyed is what the first reading of a file tells.
 type surveyed struct {
 	records int64
 	note    string   // see Reader.Note
@@ -414,7 +412,6 @@ type surveyed struct {
 	sum     string   // see shortSum
 }
 
-// survey reads a file once.
 func survey(f File, column string) (*surveyed, error) {
 	hash := sha256.New()
 	s, err := openInput(f, column, hash)

@@ -72,7 +72,6 @@ func (c *client) checkRedirect(request *http.Request, via []*http.Request) error
 	return nil
 }
 
-// failure is the error of a request.
 type failure struct {
 	err    error         // what the user sees if no attempt follows
 	reason error         // what the user sees while waiting for another attempt; nil if that would be useless
@@ -174,7 +173,6 @@ func (c *client) get(ctx context.Context, address string, offset int64,
 	return err
 }
 
-// unreachable returns the error of a request that got no answer.
 func (c *client) unreachable(err error) error {
 	if address := new(url.Error); errors.As(err, &address) {
 		err = address.Err // drop the address, which may carry a signature

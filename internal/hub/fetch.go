@@ -231,7 +231,6 @@ func (d *download) tooLong() error {
 	return fmt.Errorf("%w: it is longer than %d bytes", errContent, d.most())
 }
 
-// sizeOf returns the size of the file at path, or 0 if there is no such file.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

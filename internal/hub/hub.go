@@ -120,7 +120,6 @@ type Repository struct {
 	cached []string // folders of the hub's own clients that may have the files
 }
 
-// File is one file of a repository.
 type File struct {
 	Name string `json:"rfilename"`
 	Size int64  `json:"size"`
@@ -292,7 +291,6 @@ func licence(card any, tags []string) string {
 	return ""
 }
 
-// Find returns the file with the given name, or false if there is none.
 func (r *Repository) Find(name string) (File, bool) {
 	i := slices.IndexFunc(r.Files, func(f File) bool { return f.Name == name })
 	if i < 0 {
@@ -327,7 +325,6 @@ func (r *Repository) FetchWeights(ctx context.Context, weights string, files []F
 	return nil
 }
 
-// onDisk returns how many bytes of f are in dir.
 func (f File) onDisk(dir string) int64 {
 	at := filepath.Join(dir, f.Name)
 	return min(f.Size, max(sizeOf(at), sizeOf(at+partSuffix)))

@@ -105,7 +105,6 @@ func (j *Journal) cut(end int64) error {
 	return errors.Join(err, j.file.Truncate(end))
 }
 
-// Clear removes all lines.
 func (j *Journal) Clear() error { return j.cut(0) }
 
 // LockOf returns the path of the lock for the file at path.

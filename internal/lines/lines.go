@@ -97,7 +97,6 @@ type CSV struct {
 // NewCSV returns a reader of the text of r.
 func NewCSV(r *bufio.Reader) *CSV { return &CSV{from: r, line: 1} }
 
-// Read implements io.Reader.
 func (q *CSV) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		if q.twice {
@@ -148,7 +147,6 @@ func newGzip(from *bufio.Reader) (*gzipped, error) {
 	return &gzipped{from: from, zip: zip}, nil
 }
 
-// Read implements io.Reader.
 func (m *gzipped) Read(p []byte) (int, error) {
 	n, err := m.zip.Read(p)
 	if !errors.Is(err, io.EOF) {

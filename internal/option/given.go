@@ -17,10 +17,8 @@ type Given struct {
 	value  reflect.Value
 }
 
-// Text returns the value in the text form of a flag.
 func (g Given) Text() string { return g.Option.rule.text(g.value) }
 
-// Value returns the value.
 func (g Given) Value() any { return g.value.Interface() }
 
 // Given reads the text of a flag. An error completes the sentence `"x" is not …`.
@@ -153,7 +151,6 @@ func shown(v rawjson.Value) string {
 	return text
 }
 
-// json reads JSON into a value.
 func (r rule) json(v rawjson.Value) (reflect.Value, error) {
 	switch {
 	case v.IsObject() && r.own != nil && r.own.Lists != nil:

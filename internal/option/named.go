@@ -17,7 +17,6 @@ type Named struct {
 // A Setting gives a setting a value, which may be "".
 type Setting struct{ Name, Value string }
 
-// ErrTwice is the error of a setting that is given twice.
 var ErrTwice = errors.New("it is given twice")
 
 // ParseNamed reads names with commas between them, as in
@@ -84,7 +83,6 @@ func (n Named) String() string {
 	return text
 }
 
-// Has reports whether there is a setting of that name.
 func (n Named) Has(setting string) bool {
 	return slices.ContainsFunc(n.Settings, func(s Setting) bool { return s.Name == setting })
 }

@@ -369,7 +369,6 @@ func (r rule) word(v reflect.Value, text string) bool {
 	return true
 }
 
-// must reads a text that a tag has.
 func (r rule) must(text string) reflect.Value {
 	v, err := r.read(text)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 )
 
-// Field is a key of an object, with its value.
 type Field struct {
 	Key   string
 	Value Value
@@ -24,7 +23,6 @@ type Field struct {
 // Object is a JSON object whose keys keep their order.
 type Object []Field
 
-// Get returns the value of key, or nil if the object lacks key.
 func (o Object) Get(key string) Value {
 	for _, f := range o {
 		if f.Key == key {
@@ -34,7 +32,6 @@ func (o Object) Get(key string) Value {
 	return nil
 }
 
-// Without returns the object without the given keys.
 func (o Object) Without(keys ...string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return slices.Contains(keys, f.Key) })
 }

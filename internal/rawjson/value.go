@@ -180,13 +180,10 @@ func quoted(text Value) int {
 // IsNull reports whether there is no value: null, or no bytes at all.
 func (v Value) IsNull() bool { return len(v) == 0 || string(v) == "null" }
 
-// IsObject reports whether the value is an object.
 func (v Value) IsObject() bool { return len(v) > 0 && v[0] == '{' }
 
-// IsList reports whether the value is a list.
 func (v Value) IsList() bool { return len(v) > 0 && v[0] == '[' }
 
-// IsText reports whether the value is a string.
 func (v Value) IsText() bool { return len(v) > 0 && v[0] == '"' }
 
 // Object returns the keys and values of an object in their order, nil for any
@@ -244,5 +241,4 @@ func (v Value) Whole() (n int, ok bool) {
 	return int(x), true
 }
 
-// MarshalJSON implements json.Marshaler.
 func (v Value) MarshalJSON() ([]byte, error) { return json.RawMessage(v).MarshalJSON() }

@@ -57,7 +57,6 @@ func listed(value string) (parts []string) {
 	return append(parts, value[from:])
 }
 
-// wantsEvents reports whether a client would rather have events than JSON.
 func wantsEvents(accept string) bool {
 	return weight(accept, "text/event-stream") > weight(accept, "application/json")
 }

@@ -121,7 +121,6 @@ func bodySchema(options []option.Option, own map[string]*huma.Schema, required .
 	return &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: required, AdditionalProperties: false}
 }
 
-// modelKey describes the key model.
 func modelKey() *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString,
 		Description: "The name of a model that is served; the default model where none is named."}

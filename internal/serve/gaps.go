@@ -13,7 +13,6 @@ import (
 	"infill/lm"
 )
 
-// gapsRequest is the body of a request for an exercise.
 type gapsRequest struct {
 	infill infill.GapsRequest
 	model  string

@@ -47,7 +47,6 @@ func (maskParameters) Schema(r huma.Registry) *huma.Schema {
 	return bodySchema(maskOptions.Options(), map[string]*huma.Schema{"targets": targets})
 }
 
-// Candidate is one token for a blank.
 type Candidate struct {
 	Score    float64 `json:"score" doc:"Its probability."`
 	Token    int     `json:"token" doc:"Its number in the vocabulary."`

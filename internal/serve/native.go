@@ -40,7 +40,6 @@ type fillRequest struct {
 	fields rawjson.Object
 }
 
-// readFills reads a request or a list of requests.
 func readFills(v rawjson.Value) (several[fillRequest], error) {
 	all := several[fillRequest]{list: v.IsList()}
 	items := v.List()
@@ -88,7 +87,6 @@ type fillInput struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-// scoreRequest is the body of a request for scores.
 type scoreRequest struct {
 	infill infill.ScoreRequest // without a text
 	texts  several[string]
@@ -121,7 +119,6 @@ func readScore(v rawjson.Value) (*scoreRequest, error) {
 		"", "texts")
 }
 
-// tokensRequest is the body of a request for tokens.
 type tokensRequest struct {
 	text, model string
 	filler      *infill.Filler // of the model
@@ -184,7 +181,6 @@ func (s *Server) registerNative(api huma.API) {
 	s.registerGaps(api)
 }
 
-// Result is the answer to a request for fills.
 type Result struct {
 	ID json.RawMessage `json:"id,omitempty" doc:"That of the request."`
 	*infill.Result
@@ -235,7 +231,6 @@ type planned struct {
 	filler *infill.Filler
 }
 
-// plan parses and checks a request.
 func (s *Server) plan(ctx context.Context, q fillRequest) (p planned, err error) {
 	f, err := s.model(q.model)
 	if err != nil {
@@ -290,7 +285,6 @@ func (s *Server) checkSlots(slots int) error {
 	return nil
 }
 
-// check plans a fill and checks it against the limits.
 func (s *Server) check(ctx context.Context, f *infill.Filler, r infill.Request) (*infill.Plan, error) {
 	err := s.bound(&r, f.Tokenizer().VocabularySize())
 	if err != nil {

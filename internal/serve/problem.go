@@ -34,7 +34,6 @@ var (
 	_ huma.HeadersError      = (*Problem)(nil)
 )
 
-// Error returns the message for the client.
 func (p *Problem) Error() string { return lines.Short(p.Message) }
 
 func (p *Problem) MarshalJSON() ([]byte, error) {

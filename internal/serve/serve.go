@@ -202,7 +202,6 @@ func refuseMethod(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 		Message: fmt.Sprintf("%.20q is not a method of this path: send %s", r.Method, allowed)})
 }
 
-// ServedModel describes a model that a server offers.
 type ServedModel struct {
 	Name    string `json:"name" doc:"What a request calls it."`
 	SHA256  string `json:"sha256" doc:"Of its bundle."`
@@ -602,7 +601,6 @@ var (
 	errEnding    = errors.New("the server ends")
 )
 
-// problem turns err into a Problem with a status.
 func (s *Server) problem(ctx context.Context, err error) error {
 	var own *Problem
 	blame, line := ask.Describe(err, ask.Keys)

@@ -139,7 +139,6 @@ func (f boundFlag) Set(text string) error {
 	return nil
 }
 
-// String returns the text of the field.
 func (f boundFlag) String() string {
 	if !f.field.IsValid() {
 		return ""

@@ -59,7 +59,6 @@ type InputOptions struct {
 	Reads func(key string) bool
 }
 
-// Inputs returns the formats of standard input.
 func Inputs() []string { return []string{"lines", "jsonl"} }
 
 // Register defines the flags --input and --format. further lists formats
@@ -87,7 +86,6 @@ func (o *InputOptions) Take(args []string, hint string) error {
 	return nil
 }
 
-// Lines returns all lines of standard input.
 func (o *InputOptions) Lines(ctx context.Context) (list []Entry, err error) {
 	own := *o
 	own.Texts = nil

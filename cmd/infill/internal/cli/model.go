@@ -27,7 +27,6 @@ type ModelOptions struct {
 	typed bool // whether the user was warned of the typing of texts
 }
 
-// Register defines the flags for o.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
 	o.Device = "auto"
 	Bind(cmd, o)
@@ -38,7 +37,6 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	})
 }
 
-// ModelNames returns the names of the models in the store.
 func ModelNames() (names []string) {
 	store, err := models.DefaultStore()
 	if err != nil {

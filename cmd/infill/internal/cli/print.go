@@ -17,7 +17,6 @@ import (
 	"infill/internal/rawjson"
 )
 
-// Formats returns the names of the formats of a result.
 func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 
 // Style says how to write results as CSV, and as text for a terminal of width
@@ -47,7 +46,6 @@ type Printer[T any] struct {
 	ended   bool
 }
 
-// Print writes one result.
 func (p *Printer[T]) Print(v T) (err error) {
 	p.Results++
 	first := p.Results == 1
@@ -101,7 +99,6 @@ func (p *Printer[T]) Whole(err error) error {
 	return err
 }
 
-// End writes what follows the last result.
 func (p *Printer[T]) End() error {
 	if p.ended {
 		return nil
@@ -121,7 +118,6 @@ func (p *Printer[T]) End() error {
 	return err
 }
 
-// WriteJSON writes a value as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
 	text, err := rawjson.EncodeIndent(v, "", "  ")
 	if err != nil {

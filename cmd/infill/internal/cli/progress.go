@@ -134,14 +134,12 @@ var (
 // lines.
 func NewTransfer(bar *Bar, lines io.Writer) *Transfer { return &Transfer{bar: bar, lines: lines} }
 
-// Begin implements hub.Progress.
 func (t *Transfer) Begin(file string, have, total int64) {
 	t.file = file
 	t.have = have
 	t.total = total
 }
 
-// Advance implements hub.Progress.
 func (t *Transfer) Advance(bytes int64) {
 	t.have += bytes
 	t.bar.Tell(t.have, t.total, func() string {
@@ -152,12 +150,10 @@ func (t *Transfer) Advance(bytes int64) {
 	})
 }
 
-// Waiting implements hub.Progress.
 func (t *Transfer) Waiting(reason error, wait time.Duration) {
 	t.bar.Say("%s; next try in %s", reason, wait.Round(100*time.Millisecond))
 }
 
-// Say implements lm.FetchProgress.
 func (t *Transfer) Say(line string) {
 	t.bar.Clear()
 	fmt.Fprintln(t.lines, OneLine(line))
@@ -172,7 +168,6 @@ func FetchProgress(s *terminal.Streams, quiet bool) lm.FetchProgress {
 	return NewTransfer(NewBar(s, false, 0), s.Err)
 }
 
-// BytesText returns a size in words.
 func BytesText(n int64) string {
 	switch {
 	case n >= 1e9:

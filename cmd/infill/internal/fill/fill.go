@@ -22,7 +22,6 @@ import (
 	"infill/tokenize"
 )
 
-// command holds the flags and arguments of the root command.
 type command struct {
 	streams *terminal.Streams
 	input   cli.InputOptions
@@ -34,7 +33,6 @@ type command struct {
 	root    *cobra.Command // to suggest commands for a misspelt name
 }
 
-// NewCmd returns the root command.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, input: cli.InputOptions{Streams: s, Key: "template"}}
 	c.input.Reads = c.reads
@@ -94,7 +92,6 @@ func (c *command) validate(args []string) error {
 	return c.input.Take(args, `infill "he had [MASK] me", or infill --help`)
 }
 
-// run fills the templates and prints the results.
 func (c *command) run(ctx context.Context) (err error) {
 	f, err := c.model.Open(c.streams)
 	if err != nil {

@@ -21,7 +21,6 @@ type answer struct {
 	copied rawjson.Object
 }
 
-// MarshalJSON implements json.Marshaler.
 func (a answer) MarshalJSON() ([]byte, error) { return a.work.Object(a.result, a.copied) }
 
 // style returns how to print results. CSV has the columns of infill run.

@@ -22,7 +22,6 @@ import (
 	"infill/internal/rawjson"
 )
 
-// read reads the sheet of --from, which somebody may have edited.
 func (c *command) read(ctx context.Context) (e *infill.Exercise, err error) {
 	name := c.from
 	var content []byte
@@ -106,7 +105,6 @@ func fields[T any](v rawjson.Value, to *T) error {
 	return err
 }
 
-// output is where a sheet goes.
 type output struct {
 	path      string // "" is standard output
 	overwrite bool

@@ -24,7 +24,6 @@ import (
 	"infill/tokenize"
 )
 
-// command holds the flags of infill gaps.
 type command struct {
 	streams *terminal.Streams
 	model   cli.ModelOptions
@@ -48,7 +47,6 @@ var unordered = map[string]string{"gift": "Moodle shuffles the answers of its qu
 	"moodle": "Moodle shuffles the answers of its questions itself", "anki": "Anki asks each card by itself",
 	"csv": "a table has the sheet once", "json": "--from makes the versions of a sheet"}
 
-// NewCmd returns the command infill gaps.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, format: formats[0]}
 	cmd := &cobra.Command{
@@ -134,7 +132,6 @@ func (c *command) run(ctx context.Context, args []string, text bool) (err error)
 	return c.out.write(c.streams.Out, func(w io.Writer) error { return writers[c.format](w, e, c.sheet) })
 }
 
-// make makes the exercise of a text.
 func (c *command) make(ctx context.Context, args []string, text bool) (e *infill.Exercise, err error) {
 	r := infill.GapsRequest{Seed: 1}
 	option.Assign(&r, c.given)

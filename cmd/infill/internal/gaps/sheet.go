@@ -21,7 +21,6 @@ import (
 	"infill/tokenize"
 )
 
-// sheetOptions say how a sheet looks.
 type sheetOptions struct {
 	key   bool // whether the right answers are printed, apart
 	title string
@@ -31,7 +30,6 @@ type sheetOptions struct {
 	Versions int `option:"versions" minimum:"2" maximum:"10" word:"N" help:"N pages for neighbours: the same gaps and answers, in another order in each"`
 }
 
-// version is an exercise with its heading.
 type version struct {
 	*infill.Exercise
 	Title, Letter string
@@ -97,7 +95,6 @@ func inBytes(e *infill.Exercise) []infill.Gap {
 	return gaps
 }
 
-// line is the place for an answer.
 const line = "________"
 
 // lettered returns the options of a gap with letters before them; of a gap without
@@ -113,17 +110,14 @@ func lettered(g infill.Gap) string {
 	return strings.Join(list, "   ")
 }
 
-// choice reports whether a gap of the exercise has options.
 func choice(e *infill.Exercise) bool {
 	return slices.ContainsFunc(e.Gaps, func(g infill.Gap) bool { return g.Options != nil })
 }
 
-// right reports whether an answer of a gap is right.
 func right(g infill.Gap, answer string) bool {
 	return answer == g.Key || slices.Contains(g.Right, answer)
 }
 
-// answers returns the right answers of a gap.
 func answers(g infill.Gap) []string { return append([]string{g.Key}, g.Right...) }
 
 // answer returns the right answers of a gap with their letters, how surprising the key is,

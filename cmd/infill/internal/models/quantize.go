@@ -219,7 +219,6 @@ func (d distance) report(from string) string {
 	return b.String()
 }
 
-// card returns the README.md of a copy.
 func card(bundle, copied *models.Bundle, d distance, from string) string {
 	return fmt.Sprintf("# %s\n\n"+
 		"A copy in int8 of the model %s (SHA-256 %s), made by infill models quantize. Its probabilities are its own.\n"+

@@ -21,7 +21,6 @@ import (
 	"infill/lm"
 )
 
-// batchOptions are the options of infill run and infill augment.
 type batchOptions struct {
 	streams *terminal.Streams
 	job     batch.Job
@@ -203,13 +202,11 @@ func verdict(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summar
 	return cli.ErrRejects
 }
 
-// runOptions are the options of infill run.
 type runOptions struct {
 	batchOptions
 	keep []string
 }
 
-// NewCmd returns the command infill run.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}}
 	cmd := o.command("run INPUT -o OUTPUT", "Fill the templates of a file, on one machine or on many",
@@ -227,13 +224,11 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// augmentOptions are the options of infill augment.
 type augmentOptions struct {
 	batchOptions
 	batch.Augment
 }
 
-// NewCmdAugment returns the command infill augment.
 func NewCmdAugment(s *terminal.Streams) *cobra.Command {
 	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}}
 	o.Augment.Settle()
@@ -275,7 +270,6 @@ func newCmdMerge(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// describe returns a line about the state of a run.
 func describe(at batch.Progress) string {
 	text := fmt.Sprintf("%d of %d", at.Done, at.Total)
 	if at.PerSecond > 0 {

@@ -51,7 +51,6 @@ type comparison struct {
 	alone int // places of one of the models
 }
 
-// newComparison compares values with those of the first model.
 func newComparison(first, values map[place]float64) *comparison {
 	c := &comparison{texts: map[int64]moments{}}
 	for at, y := range values {

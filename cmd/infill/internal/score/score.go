@@ -26,7 +26,6 @@ import (
 	"infill/metrics"
 )
 
-// command holds the flags and arguments of infill score.
 type command struct {
 	streams  *terminal.Streams
 	input    cli.InputOptions
@@ -51,7 +50,6 @@ type command struct {
 // contextColumn is the column, or key, of the text that stands before a text.
 const contextColumn = "context"
 
-// NewCmd returns the command infill score.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, input: cli.InputOptions{Streams: s, Key: "text",
 		Reads: func(string) bool { return true }}, Base: "2", Rank: "input"}
@@ -102,7 +100,6 @@ type models []string
 func (m *models) String() string { return strings.Join(*m, ",") }
 func (m *models) Type() string   { return "string" }
 
-// Set adds a model.
 func (m *models) Set(name string) error {
 	if slices.Contains(*m, name) {
 		return errors.New("another model than those before")
@@ -509,7 +506,6 @@ func (c *command) add(table *batch.Sheet, r row) (err error) {
 	return err
 }
 
-// style returns how to print scores.
 func (c *command) style() cli.Style[row] {
 	style := cli.Style[row]{Add: c.add,
 		Layout: func(copied []string) batch.Layout { return batch.Layout{After: copied} }}
@@ -534,7 +530,6 @@ func (c *command) style() cli.Style[row] {
 	return style
 }
 
-// pairText returns a table of the two texts of a pair.
 func pairText(r row, width int) string {
 	var rows [][]string
 	for _, s := range r.scores {
@@ -547,7 +542,6 @@ func pairText(r row, width int) string {
 	return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width, verdict)
 }
 
-// tokensText returns a table of the tokens of a text.
 func tokensText(r row, width int) string {
 	s := r.scores[0]
 	var rows [][]string

@@ -26,7 +26,6 @@ import (
 	"infill/internal/serve"
 )
 
-// NewCmdMCP returns the command infill mcp.
 func NewCmdMCP(s *terminal.Streams) *cobra.Command {
 	var model cli.ModelOptions
 	cmd := &cobra.Command{

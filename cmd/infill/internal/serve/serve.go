@@ -22,7 +22,6 @@ import (
 	"infill/internal/serve"
 )
 
-// command holds the flags of infill serve.
 type command struct {
 	streams *terminal.Streams
 	model   cli.ModelOptions
@@ -40,7 +39,6 @@ type command struct {
 	Pipe        bool     `option:"pipe" help:"listen nowhere: answer requests on standard input, a line each; limits hold where they are given"`
 }
 
-// NewCmd returns the command infill serve.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, limits: serve.DefaultLimits(), Listen: "127.0.0.1:8080"}
 	cmd := &cobra.Command{
@@ -207,7 +205,6 @@ func (o opened) close() (err error) {
 	return err
 }
 
-// run serves requests until ctx ends.
 func (c *command) run(ctx context.Context) (err error) {
 	models, name, err := openAll(ctx, c.model, c.streams, c.Name, c.Also)
 	if err != nil {

@@ -29,7 +29,6 @@ type Streams struct {
 	Environment []string
 }
 
-// System returns the streams of this process.
 func System() *Streams {
 	s := &Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,

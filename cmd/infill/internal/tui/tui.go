@@ -22,7 +22,6 @@ import (
 	"infill/tui"
 )
 
-// tuiOptions are the flags and the argument of infill tui.
 type tuiOptions struct {
 	streams *terminal.Streams
 	config  tui.Config
@@ -33,7 +32,6 @@ type tuiOptions struct {
 // listed is the default number of fills on the screen: a screenful or two.
 const listed = "50"
 
-// NewCmd returns the command infill tui.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &tuiOptions{streams: s}
 	o.config.Theme = "auto"
@@ -91,7 +89,6 @@ func (o *tuiOptions) take(args []string) error {
 	return nil
 }
 
-// blank returns the further spelling of a blank, or "".
 func (o *tuiOptions) blank() string {
 	g, ok := ask.Last(o.given, "blank")
 	if !ok {
