@@ -9,6 +9,7 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/coverage"
+	"slices"
 	"strings"
 	"testing/fstest"
 
@@ -55,13 +57,9 @@ func run(in io.Reader, out io.Writer) error {
 		if doors[asked.Door] == nil {
 			return fmt.Errorf("no door %q", asked.Door)
 		}
-		var told struct {
-			Steps uint64 `json:"steps"`
-			Bytes uint64 `json:"bytes"`
-		}
-		told.Steps, told.Bytes, err = count(func() { doors[asked.Door](asked.Text) })
+		steps, bytes, err := count(func() { doors[asked.Door](asked.Text) })
 		if err == nil {
-			err = json.NewEncoder(out).Encode(told)
+			err = json.NewEncoder(out).Encode(map[string]uint64{"steps": steps, "bytes": bytes})
 		}
 		if err != nil {
 			return err
@@ -172,10 +170,11 @@ func doors() (map[string]func(text string), error) {
 		r.Header.Set("Content-Type", "application/json")
 		s.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	for name, c := range bodies {
-		doors[name] = func(text string) {
-			body := strings.ReplaceAll(c.body, "TEXT", string(rawjson.Quote(text)))
-			post(c.path, strings.ReplaceAll(body, "LIST", list(text)))
+	for line := range strings.Lines(bodies) {
+		c := strings.Split(strings.TrimSpace(line), "\t")
+		doors[c[0]] = func(text string) {
+			list, _ := rawjson.Encode(pieces(text)) // texts can always be encoded
+			post(c[1], strings.NewReplacer("TEXT", string(rawjson.Quote(text)), "LIST", string(list)).Replace(c[2]))
 		}
 	}
 	doors["body"] = func(text string) { post("/v1/fill", text) }
@@ -190,49 +189,18 @@ func doors() (map[string]func(text string), error) {
 	return doors, nil
 }
 
-// bodies are requests with a text, or a list of its pieces.
-var bodies = map[string]struct{ path, body string }{
-	"template":        {"/v1/fill", `{"template": TEXT}`},
-	"template, blank": {"/v1/fill", `{"template": TEXT, "blank": "@"}`},
-	"templates":       {"/v1/fill", `[{"template": TEXT}, {"template": TEXT}]`},
-	"context":         {"/v1/fill", `{"template": "the [MASK]", "context": TEXT}`},
-	"slot":            {"/v1/fill", `{"template": "the [MASK] [MASK]", "slot": TEXT}`},
-	"slot, list":      {"/v1/fill", `{"template": "the [MASK] [MASK]", "slot": LIST}`},
-	"slot, lists":     {"/v1/fill", `{"template": "the [MASK] [MASK]", "slot": {"1": LIST, "2": TEXT}}`},
-	"ban":             {"/v1/fill", `{"template": "the [MASK]", "ban": TEXT}`},
-	"ban, list":       {"/v1/fill", `{"template": "the [MASK]", "ban": LIST}`},
-	"pos":             {"/v1/fill", `{"template": "the [MASK]", "pos": TEXT}`},
-	"order":           {"/v1/fill", `{"template": "the [MASK]", "order": TEXT}`},
-	"sampler":         {"/v1/fill", `{"template": "the [MASK]", "sampler": TEXT}`},
-	"initial":         {"/v1/fill", `{"template": "the [MASK]", "sampler": "gibbs", "initial": TEXT}`},
-	"score":           {"/v1/score", `{"texts": TEXT}`},
-	"scores":          {"/v1/score", `{"texts": [TEXT, TEXT], "method": "within_word_l2r"}`},
-	"score, context":  {"/v1/score", `{"texts": ["the cat", "a cat"], "context": TEXT}`},
-	"gaps, brackets":  {"/v1/gaps", `{"text": TEXT}`},
-	"gaps, words":     {"/v1/gaps", `{"text": TEXT, "words": LIST}`},
-	"inputs":          {"/", `{"inputs": TEXT}`},
-	"inputs, own":     {"/", `{"inputs": TEXT, "parameters": {"own_mask": true, "truncation": true}}`},
-	"targets":         {"/", `{"inputs": "the [MASK]", "parameters": {"targets": LIST}}`},
-}
+// bodies are requests with a text, or a list of its pieces: a name, a path and a body in
+// each line.
+//
+//go:embed bodies.tsv
+var bodies string
 
 // pieces cuts a text into pieces of few characters.
 func pieces(text string) (list []string) {
-	const size = 5
-	runes := []rune(text)
-	for len(runes) > size {
-		list = append(list, string(runes[:size]))
-		runes = runes[size:]
+	for piece := range slices.Chunk([]rune(text), 5) {
+		list = append(list, string(piece))
 	}
-	return append(list, string(runes))
-}
-
-// list returns the pieces of a text as a list in JSON.
-func list(text string) string {
-	value, err := rawjson.Encode(pieces(text))
-	if err != nil {
-		return "[]"
-	}
-	return string(value)
+	return list
 }
 
 // readers adds what a tokenizer reads.
