@@ -63,13 +63,12 @@ func (a *Augment) options([]string) ([]string, error) { return nil, nil }
 // layout puts the columns of a variant after those of the input. The variant's
 // text takes the place of the text.
 func (a *Augment) layout(input []string, _ Form) Layout {
-	a.renamed, _ = renames(input, a.Key, func(name string) bool { return slices.Contains(variantKeys, name) })
-	own := []string{a.renamed[a.Key]}
-	if own[0] == "" { // no record has the text
+	a.renamed = rawjson.Beside(input, a.Key, func(name string) bool { return slices.Contains(variantKeys, name) })
+	if !slices.Contains(input, a.Key) { // no record has the text
 		a.renamed[a.Key] = a.Key
-		own[0] = a.Key
 		input = append([]string{a.Key}, input...)
 	}
+	own := []string{a.renamed[a.Key]}
 	var names []string
 	for _, name := range input {
 		names = append(names, a.renamed[name])
@@ -154,14 +153,8 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (made Rows, err e
 	if a.WithOriginal {
 		made.Missing++
 	}
-	var copied rawjson.Object
-	at := -1 // the place of the text among the columns
-	for i, field := range r.Object {
-		copied = append(copied, rawjson.Field{Key: a.renamed[field.Key], Value: field.Value})
-		if field.Key == a.Key {
-			at = i
-		}
-	}
+	copied := r.Object.Rename(a.renamed)
+	at := slices.IndexFunc(r.Object, func(f rawjson.Field) bool { return f.Key == a.Key })
 	for _, v := range variants {
 		if form == formText {
 			made.Lines = append(made.Lines, json.RawMessage(rawjson.Quote(lines.One(v.text))))

@@ -118,12 +118,8 @@ func outError(format string, args ...any) error {
 // ctx ends, Run returns ctx.Err() and keeps the finished records.
 // Errors: *infill.OptionError if the output or an unfinished run exists
 // already, *journal.ChangedError if the unfinished run has other settings.
-func Run(ctx context.Context, j Job) (*Summary, error) {
-	s, err := j.run(ctx)
-	return s, full(err)
-}
-
-func (j Job) run(ctx context.Context) (*Summary, error) {
+func Run(ctx context.Context, j Job) (_ *Summary, err error) {
+	defer func() { err = full(err) }()
 	out, err := j.output()
 	if err != nil {
 		return nil, err

@@ -35,6 +35,8 @@ type shout struct {
 	set   map[string]string
 	pause time.Duration // at most, of each record
 	names []string      // of the input's columns in the output
+
+	renamed map[string]string // these by the columns
 }
 
 var _ work = (*shout)(nil)
@@ -51,9 +53,9 @@ func (w *shout) warnings() []string                 { return nil }
 
 func (w *shout) layout(input []string, _ Form) Layout {
 	var names []string
-	renamed, _ := renames(input, "text", shouted)
+	w.renamed = rawjson.Beside(input, "text", shouted)
 	for _, name := range input {
-		names = append(names, renamed[name])
+		names = append(names, w.renamed[name])
 	}
 	own := []string{"n", "rank", "loud", "tall"}
 	w.names = names
@@ -81,7 +83,7 @@ func (w *shout) do(ctx context.Context, r Record, form Form) (made Rows, err err
 		made.Lines = []json.RawMessage{json.RawMessage(rawjson.Quote(lines.One(strings.ToUpper(text))))}
 		return made, nil
 	}
-	copied, _ := rawjson.Beside(r.Object, "text", shouted)
+	copied := r.Object.Rename(w.renamed)
 	if form.table() {
 		made.Copied = cellsUnder(w.names, copied)
 	}

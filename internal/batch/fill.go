@@ -138,7 +138,8 @@ func (f *Fill) rename(form Form) {
 		taken = inTable
 	}
 	others := slices.DeleteFunc(slices.Clone(f.seen), func(name string) bool { return name == f.Key })
-	f.renamed, f.template = renames(others, f.Key, taken)
+	f.renamed = rawjson.Beside(others, f.Key, taken)
+	f.template = f.renamed[f.Key]
 	f.names = nil
 	for _, name := range others {
 		f.names = append(f.names, f.renamed[name])
@@ -157,13 +158,8 @@ func (f *Fill) Copied(fields rawjson.Object, form Form) rawjson.Object {
 	return f.copy(fields)
 }
 
-func (f *Fill) copy(fields rawjson.Object) (copied rawjson.Object) {
-	for _, field := range fields {
-		if field.Key != f.Key {
-			copied = append(copied, rawjson.Field{Key: f.renamed[field.Key], Value: field.Value})
-		}
-	}
-	return copied
+func (f *Fill) copy(fields rawjson.Object) rawjson.Object {
+	return fields.Without(f.Key).Rename(f.renamed)
 }
 
 // method returns the name of the method of fills where the record has no options of its
@@ -171,21 +167,6 @@ func (f *Fill) copy(fields rawjson.Object) (copied rawjson.Object) {
 func (f *Fill) method() string {
 	request, _ := ask.NewRequest("", f.Given) // settings returns the error
 	return request.Settled().Method.Name()
-}
-
-// renames returns the name in the output of each column of the input, and of the
-// column with the text, see rawjson.Beside.
-func renames(input []string, text string, taken func(name string) bool) (names map[string]string, own string) {
-	var fields rawjson.Object
-	for _, name := range input {
-		fields = append(fields, rawjson.Field{Key: name})
-	}
-	others, own := rawjson.Beside(fields, text, taken)
-	names = map[string]string{}
-	for i, field := range others {
-		names[input[i]] = field.Key
-	}
-	return names, own
 }
 
 func (f *Fill) settings(ctx context.Context) (map[string]string, error) {
@@ -262,7 +243,7 @@ func (f *Fill) Object(result *infill.Result, copied rawjson.Object, without ...s
 	if err != nil {
 		return nil, err
 	}
-	row := encoded.Object().Without(without...).Rename("template", f.template)
+	row := encoded.Object().Without(without...).Rename(map[string]string{"template": f.template})
 	for i, field := range row {
 		if field.Key == "stats" {
 			row[i].Value = field.Value.Object().Without(without...).Append(nil)

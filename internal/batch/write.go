@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"infill/infill"
@@ -132,70 +133,42 @@ func (s *shape) see(r *Rows) {
 	s.blanks = max(s.blanks, r.Blanks)
 }
 
-// column is a column of a table, and where its cell stands in the rows of a record.
-type column struct {
-	name string
-	from func(r *Rows, line []string) string
-}
-
 // columns returns the columns of a table of records with that shape.
-func (l Layout) columns(s shape) (list []column) {
+func (l Layout) columns(s shape) []string {
+	if l.Wanted != nil {
+		return l.Wanted
+	}
 	if s.methods == nil {
 		s.methods = []string{l.Method}
 	}
-	// cell returns cell i, or "" if that is missing.
-	cell := func(cells []string, i int) string {
-		if i < len(cells) {
-			return cells[i]
-		}
-		return ""
-	}
-	// ofBlank is the cell of blank i in one of the groups behind those of Own.
-	ofBlank := func(group, i int) func(*Rows, []string) string {
-		return func(r *Rows, line []string) string {
-			if i >= r.Blanks {
-				return ""
-			}
-			return cell(line, len(l.Own)+group*r.Blanks+i)
+	names := slices.Clone(l.Before)
+	for _, kind := range []string{"blank_", "tokens_", "entropy_"} {
+		for i := range s.blanks {
+			names = append(names, kind+strconv.Itoa(i+1))
 		}
 	}
-	add := func(names []string) {
-		for _, name := range names {
-			i := slices.Index(l.Own, name)
-			switch {
-			case i < 0:
-				at := slices.Index(l.Copied, name)
-				list = append(list, column{name, func(r *Rows, _ []string) string { return cell(r.Copied, at) }})
-			case l.Method == "" || ofMethods(name, s.methods):
-				list = append(list, column{name, func(_ *Rows, line []string) string { return cell(line, i) }})
-			}
+	return slices.DeleteFunc(append(names, l.After...), func(name string) bool {
+		return l.Method != "" && slices.Contains(l.Own, name) && !ofMethods(name, s.methods)
+	})
+}
+
+// cells adds the cells of a line of rows by their columns.
+func (l Layout) cells(to map[string]string, r *Rows, line []string) {
+	for i, cell := range r.Copied {
+		to[l.Copied[i]] = cell
+	}
+	for i, cell := range line[:min(len(line), len(l.Own))] {
+		to[l.Own[i]] = cell
+	}
+	ofBlanks := func(kind string, cells []string) {
+		for i, cell := range cells[:min(len(cells), r.Blanks)] {
+			to[kind+strconv.Itoa(i+1)] = cell
 		}
 	}
-	add(l.Before)
-	for i := range s.blanks {
-		list = append(list, column{fmt.Sprintf("blank_%d", i+1), ofBlank(0, i)})
-	}
-	for i := range s.blanks {
-		list = append(list, column{fmt.Sprintf("tokens_%d", i+1), ofBlank(1, i)})
-	}
-	for i := range s.blanks {
-		entropy := func(r *Rows, _ []string) string { return cell(r.Entropies, i) }
-		list = append(list, column{fmt.Sprintf("entropy_%d", i+1), entropy})
-	}
-	add(l.After)
-	if l.Wanted == nil {
-		return list
-	}
-	wanted := make([]column, len(l.Wanted))
-	for i, name := range l.Wanted {
-		// Without a cell it is of a method or blank that no record has.
-		wanted[i] = column{name, func(*Rows, []string) string { return "" }}
-		at := slices.IndexFunc(list, func(c column) bool { return c.name == name })
-		if at >= 0 {
-			wanted[i] = list[at]
-		}
-	}
-	return wanted
+	rest := line[min(len(line), len(l.Own)):]
+	ofBlanks("blank_", rest)
+	ofBlanks("tokens_", rest[min(len(rest), r.Blanks):])
+	ofBlanks("entropy_", r.Entropies)
 }
 
 // ColumnType is the type of a column of a table of fills, for readers whose tables have
@@ -214,8 +187,8 @@ func (l Layout) types(s shape) (list []ColumnType) {
 		return nil
 	}
 	l.Wanted = nil
-	for _, c := range l.columns(s) {
-		list = append(list, ColumnType{c.name, l.typeOf(c.name)})
+	for _, name := range l.columns(s) {
+		list = append(list, ColumnType{name, l.typeOf(name)})
 	}
 	return list
 }
@@ -243,15 +216,17 @@ func ofMethods(column string, methods []string) bool {
 type writer struct {
 	to      io.Writer
 	form    Form
-	columns []column    // of a table
-	cells   []string    // of the line in work
-	whole   []byte      // the line in work
-	table   *cellWriter // nil for another form
+	layout  Layout
+	columns []string          // of a table
+	named   map[string]string // the cells of the line in work by their columns
+	cells   []string          // those in the order of columns
+	whole   []byte            // the line in work
+	table   *cellWriter       // nil for another form
 }
 
 // newWriter returns a writer of records that have together the shape used.
 func newWriter(to io.Writer, form Form, l Layout, used shape) *writer {
-	t := &writer{to: to, form: form}
+	t := &writer{to: to, form: form, layout: l, named: map[string]string{}}
 	if form.table() {
 		t.columns = l.columns(used)
 		t.cells = make([]string, len(t.columns))
@@ -265,10 +240,7 @@ func (t *writer) head() error {
 	if !t.form.table() {
 		return nil
 	}
-	for i, c := range t.columns {
-		t.cells[i] = c.name
-	}
-	return t.table.write(t.cells)
+	return t.table.write(t.columns)
 }
 
 // write writes the lines of a record.
@@ -285,8 +257,10 @@ func (t *writer) write(r *Rows) error {
 			for i, value := range list {
 				values[i] = rawjson.Plain(value)
 			}
-			for i, c := range t.columns {
-				t.cells[i] = c.from(r, values)
+			clear(t.named)
+			t.layout.cells(t.named, r, values)
+			for i, name := range t.columns {
+				t.cells[i] = t.named[name]
 			}
 			err = t.table.write(t.cells)
 		case t.form == formText:

@@ -36,12 +36,11 @@ func (o Object) Without(keys ...string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return slices.Contains(keys, f.Key) })
 }
 
-// Rename returns the object with the key named name instead.
-func (o Object) Rename(key, name string) Object {
+// Rename returns the object with the names of its keys instead, of those that have one.
+func (o Object) Rename(names map[string]string) Object {
 	o = slices.Clone(o)
-	i := slices.IndexFunc(o, func(f Field) bool { return f.Key == key })
-	if i >= 0 {
-		o[i].Key = name
+	for i, f := range o {
+		o[i].Key = cmp.Or(names[f.Key], f.Key)
 	}
 	return o
 }
@@ -183,22 +182,19 @@ func Types[T any]() map[string]string {
 	return types
 }
 
-// Beside renames each of the user's columns whose name a result has, too, to
-// input_NAME. text is the name of the text's column, which may be among
-// columns. Beside also returns that column's new name.
-func Beside(columns Object, text string, taken func(name string) bool) (others Object, name string) {
-	names := map[string]bool{text: true}
-	for _, f := range columns {
-		names[f.Key] = true
-	}
-	for _, f := range append(columns, Field{Key: text}) {
-		name = f.Key
-		for taken(name) || name != f.Key && names[name] {
+// Beside returns the names of the user's columns, and of the column with the text, beside
+// a result: those that the result has, too, become input_NAME.
+func Beside(columns []string, text string, taken func(name string) bool) map[string]string {
+	columns = append(slices.Clone(columns), text)
+	names := map[string]string{}
+	for _, column := range columns {
+		name := column
+		for taken(name) || name != column && slices.Contains(columns, name) {
 			name = "input_" + name
 		}
-		others = append(others, Field{name, f.Value})
+		names[column] = name
 	}
-	return others[:len(columns)], name
+	return names
 }
 
 // Plain returns a value as text for a cell: a string without quotes, null as

@@ -355,8 +355,12 @@ func (r row) beside(o rawjson.Object) rawjson.Object {
 		o = append(o, rawjson.Field{Key: "model", Value: name})
 	}
 	taken := func(name string) bool { return name != "text" && o.Get(name) != nil }
-	others, name := rawjson.Beside(r.others, r.column, taken)
-	return append(o.Rename("text", name), others...)
+	var columns []string
+	for _, f := range r.others {
+		columns = append(columns, f.Key)
+	}
+	names := rawjson.Beside(columns, r.column, taken)
+	return append(o.Rename(map[string]string{"text": names[r.column]}), r.others.Rename(names)...)
 }
 
 // MarshalJSON implements json.Marshaler. The user's id comes first.
