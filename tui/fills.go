@@ -115,7 +115,7 @@ func (p *fillsPage) key(k string) tea.Cmd {
 	case k == "y":
 		// The text comes from outside, but in base64 it cannot contain a
 		// control sequence.
-		m.say("copied, if the terminal allows it (OSC 52)")
+		m.notice, m.noticeFault = "copied, if the terminal allows it (OSC 52)", false
 		return tea.SetClipboard(f.Text)
 	case k == "p":
 		return m.pin(f.Values[m.blank])
@@ -157,7 +157,7 @@ func (p *fillsPage) empty() string {
 // room, the chosen blank at its side.
 func (p *fillsPage) render(columns, rows int) string {
 	m := p.m
-	if m.wide() {
+	if m.width >= wideColumns {
 		const details = 46
 		return beside(m.line.Render(" │ "), rows, p.page(columns-details-4, rows),
 			m.blanks.table(m.blank, details, rows, false))

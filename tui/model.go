@@ -93,7 +93,6 @@ type model struct {
 	width, height int
 	notice        string
 	noticeFault   bool
-	frame         string // the screen as last drawn, or "" after a change
 
 	picked      string
 	interrupted bool
@@ -164,10 +163,7 @@ func (m *model) open(name string) tea.Cmd {
 	})
 }
 
-func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
-	m.frame = ""
-	return m, m.update(message)
-}
+func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) { return m, m.update(message) }
 
 func (m *model) update(message tea.Msg) tea.Cmd {
 	switch message := message.(type) {
@@ -204,11 +200,6 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 		return m.runs.load()
 	}
 	return nil
-}
-
-func (m *model) say(text string) {
-	m.notice = text
-	m.noticeFault = false
 }
 
 // idle says that a key has no effect now.

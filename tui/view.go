@@ -19,9 +19,7 @@ const (
 )
 
 func (m *model) tooSmall() bool { return m.width < leastColumns || m.height < leastRows }
-func (m *model) wide() bool     { return m.width >= wideColumns }
 
-// View implements tea.Model. It draws the screen again only after a change.
 func (m *model) View() tea.View {
 	v := tea.NewView(m.screen())
 	v.AltScreen = true
@@ -29,13 +27,6 @@ func (m *model) View() tea.View {
 }
 
 func (m *model) screen() string {
-	if m.frame == "" {
-		m.frame = m.draw()
-	}
-	return m.frame
-}
-
-func (m *model) draw() string {
 	if m.tooSmall() {
 		text := fmt.Sprintf("infill needs %d × %d,\nthis terminal is %d × %d.", leastColumns, leastRows, m.width,
 			m.height)

@@ -32,9 +32,8 @@ func NewRequest(template string, levels ...[]Given) (infill.Request, error) {
 	return r, nil
 }
 
-// Decide makes the method of the options that were given, as NewRequest does: Chains
-// if a sampler is among them, Draws if samples are, else Search. An option that the
-// method does not have is an error, whatever its value.
+// Decide makes the method of the options that were given, as NewRequest does, see
+// [MethodFor]. An option that the method does not have is an error, whatever its value.
 func Decide(levels ...[]Given) (infill.Method, error) {
 	r, err := NewRequest("", levels...)
 	return r.Method, err
@@ -112,13 +111,10 @@ type Record struct {
 }
 
 // ReadRecord reads a request from a JSON object: the template under key, "id",
-// and options by their names, see Find. Lines of JSON, records of files, HTTP and
-// tools of agents all use ReadRecord. A value is a string in the syntax of the
-// flag, a number, true or false, a list of these, or an object for options with
-// keys. null and "" say nothing, [] and {} are an empty list, and 3.0 is 3 where a
-// whole number is wanted. Keys in keep go to Extra, even if an option has the same
-// name. A wrong value, and an option that is given twice, give an *OptionError
-// that names the key.
+// and options, see [option.Set.Read]. Lines of JSON, records of files, HTTP and
+// tools of agents all use ReadRecord. Keys in keep go to Extra, even if an option
+// has the same name. A wrong value, and an option that is given twice, give an
+// *infill.OptionError that names the key.
 func ReadRecord(fields []rawjson.Field, key string, keep ...string) (Record, error) {
 	var r Record
 	keeps := func(name string) bool { return name == key || slices.Contains(keep, name) }

@@ -160,10 +160,11 @@ func (a *Augment) do(ctx context.Context, r Record, form Form) (made Rows, err e
 			made.Lines = append(made.Lines, json.RawMessage(rawjson.Quote(lines.One(v.text))))
 			continue
 		}
-		added, err := rawjson.Of(v)
+		encoded, err := rawjson.Encode(v)
 		if err != nil {
 			return made, err
 		}
+		added := encoded.Object()
 		if form.table() {
 			cells := []string{v.text}
 			for _, field := range added {

@@ -282,11 +282,9 @@ func (s *Reader) named(o rawjson.Object) {
 	if o.Get(s.column) != nil {
 		return
 	}
-	for i := range o {
-		if alike(o[i].Key, s.column) {
-			o[i].Key = s.column
-			return
-		}
+	at := slices.IndexFunc(o, func(f rawjson.Field) bool { return alike(f.Key, s.column) })
+	if at >= 0 {
+		o[at].Key = s.column
 	}
 }
 

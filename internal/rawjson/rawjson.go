@@ -133,15 +133,6 @@ func Parse(line []byte) (Object, error) {
 	return v.Object(), nil
 }
 
-// Of returns the JSON object of a struct.
-func Of(v any) (Object, error) {
-	text, err := Encode(v)
-	if err != nil {
-		return nil, fmt.Errorf("write the result: %w", err)
-	}
-	return Parse(text)
-}
-
 // Pairs returns the object whose keys (strings) and values alternate in pairs.
 func Pairs(pairs ...any) (o Object, err error) {
 	for i := 0; i < len(pairs) && err == nil; i += 2 {

@@ -56,7 +56,3 @@ func listed(value string) (parts []string) {
 	}
 	return append(parts, value[from:])
 }
-
-func wantsEvents(accept string) bool {
-	return weight(accept, "text/event-stream") > weight(accept, "application/json")
-}

@@ -385,7 +385,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		return nil, err
 	}
 	plans := asked.items
-	if wantsEvents(in.Accept) {
+	if weight(in.Accept, "text/event-stream") > weight(in.Accept, "application/json") {
 		if len(plans) > 1 || asked.list {
 			return nil, unfit("events are of one text: send an object, not a list")
 		}

@@ -123,11 +123,6 @@ func (o *ModelOptions) Report(s *terminal.Streams, format string, args ...any) {
 	}
 }
 
-// Warn prints a warning as one line, unless the flag quiet is set.
-func (o *ModelOptions) Warn(s *terminal.Streams, format string, args ...any) {
-	Warn(s, o.Quiet, format, args...)
-}
-
 const manyWarnings = 5 // most warnings printed of a text
 
 // WarnOf prints the warnings of a text, at most manyWarnings; typed, which is one of
@@ -141,9 +136,9 @@ func (o *ModelOptions) WarnOf(s *terminal.Streams, e Entry, warnings []string, t
 			o.typed = true
 		}
 		if i == manyWarnings {
-			o.Warn(s, "%sand %d more; --format json lists all", e.Place(), len(warnings)-i)
+			Warn(s, o.Quiet, "%sand %d more; --format json lists all", e.Place(), len(warnings)-i)
 			return
 		}
-		o.Warn(s, "%s%s", e.Place(), w)
+		Warn(s, o.Quiet, "%s%s", e.Place(), w)
 	}
 }

@@ -127,10 +127,6 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// slotStyle is the style of slots and fills. restStyle is the style of the
-// text around results.
-func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
-func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
 
 // These are lengths in characters: the longest text that is shown whole, and
 // how much of a longer text is shown on either side of a blank.
@@ -156,7 +152,7 @@ func Mark(text string, spans [][2]int) string {
 	from := 0
 	for i, span := range spans {
 		rest(text[from:span[0]], min(i, 1)*shownSide, shownSide)
-		b.WriteString(slotStyle().Styled(inOrder(text[span[0]:span[1]])))
+		b.WriteString(ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor).Styled(inOrder(text[span[0]:span[1]])))
 		from = span[1]
 	}
 	rest(text[from:], shownSide, 0)
@@ -199,7 +195,7 @@ func Notes(width int, lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
 		for part := range strings.SplitSeq(Wrap(OneLine(line), width, "|"), "\n") {
-			b.WriteString(restStyle().Styled(part) + "\n")
+			b.WriteString(ansi.NewStyle(ansi.AttrFaint).Styled(part) + "\n")
 		}
 	}
 	return b.String()

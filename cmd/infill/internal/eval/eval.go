@@ -181,7 +181,7 @@ func (c *command) openCorpora() (list []*corpus.Corpus, err error) {
 			return nil, &cli.UsageError{Err: err, Hint: "infill eval --help says where the corpora are"}
 		}
 		for _, line := range read.LeftOut() {
-			c.model.Warn(c.streams, "corpus %s: %s", read.Name, line)
+			cli.Warn(c.streams, c.model.Quiet, "corpus %s: %s", read.Name, line)
 		}
 		read.Path, err = filepath.Abs(of.File)
 		if err != nil {
@@ -233,7 +233,7 @@ func (c *command) run(ctx context.Context) error {
 			done := step.Done*unit + unit*step.Step/max(1, step.Steps)
 			bar.Tell(int64(done), int64(step.Total*unit), func() string { return describe(step, len(fillers)) })
 		},
-		Note: func(text string) { bar.Clear(); c.model.Warn(c.streams, "%s", text) },
+		Note: func(text string) { bar.Clear(); cli.Warn(c.streams, c.model.Quiet, "%s", text) },
 	})
 	bar.Clear()
 	var changed *journal.ChangedError

@@ -109,7 +109,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		p.End,
 		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			if plan.Slots() > manySlots {
-				c.model.Warn(c.streams, "%s%s", e.Place(), before(plan))
+				cli.Warn(c.streams, c.model.Quiet, "%s%s", e.Place(), before(plan))
 			}
 			result, err := c.fill(ctx, plan.For(e.Caller), observe)
 			return func() error {

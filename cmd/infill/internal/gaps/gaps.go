@@ -156,7 +156,7 @@ func (c *command) make(ctx context.Context, args []string, text bool) (e *infill
 		return nil, describe(err)
 	}
 	for _, w := range e.Warnings {
-		c.model.Warn(c.streams, "%s", w)
+		cli.Warn(c.streams, c.model.Quiet, "%s", w)
 	}
 	c.model.Note(c.streams, "signature %s", e.Signature)
 	return e, nil

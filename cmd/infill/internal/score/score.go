@@ -172,7 +172,7 @@ func (c *command) readFiles(ctx context.Context, dash int) error {
 			return usage
 		}
 		if note != "" {
-			c.model.Warn(c.streams, "%s", note)
+			cli.Warn(c.streams, c.model.Quiet, "%s", note)
 		}
 		if !slices.ContainsFunc(records, func(r batch.Record) bool { return !r.Blank }) {
 			return cli.Usagef("%s: no text in it", argument.Text)
@@ -374,7 +374,9 @@ func (r row) MarshalJSON() ([]byte, error) {
 	case r.word > 0:
 		o, err = rawjson.Pairs(r.wordColumns()...)
 	case len(r.scores) == 1:
-		o, err = rawjson.Of(r.scores[0])
+		var score rawjson.Value
+		score, err = rawjson.Encode(r.scores[0])
+		o = score.Object()
 	default:
 		o, err = rawjson.Pairs("first", r.scores[0], "second", r.scores[1], "right", r.right())
 	}

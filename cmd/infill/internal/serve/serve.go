@@ -156,15 +156,13 @@ func (c *command) readToken(ctx context.Context) error {
 	if len(words) == 0 && c.TokenFile == "" {
 		return nil
 	}
-	if len(words) != 1 || strings.ContainsFunc(words[0], unfitForHeader) {
+	unfit := func(r rune) bool { return r <= ' ' || r > '~' } // for a header
+	if len(words) != 1 || strings.ContainsFunc(words[0], unfit) {
 		return cli.Usagef("%s holds no token: write one line of letters and digits", from)
 	}
 	c.token = words[0]
 	return nil
 }
-
-// unfitForHeader reports whether clients cannot send a character in a header.
-func unfitForHeader(r rune) bool { return r <= ' ' || r > '~' }
 
 // opened maps the names of models to the open models.
 type opened map[string]*infill.Filler
