@@ -22,19 +22,14 @@ const (
 	BlameOptions
 )
 
-// A Door writes the name of an option as its users do.
-type Door func(option string) string
-
-// Flags writes options as the command line has them, and Keys as JSON and tables
+// Flags writes the name of an option as the command line has it, and Keys as JSON and tables
 // do.
-var (
-	Flags Door = func(option string) string { return "--" + option }
-	Keys  Door = func(option string) string { return option }
-)
+func Flags(option string) string { return "--" + option }
+func Keys(option string) string  { return option }
 
 // Describe returns what is to blame for an error, and the error with the names of
 // options as a door's users write them. All doors describe errors by it.
-func Describe(err error, door Door) (Blame, error) {
+func Describe(err error, door func(option string) string) (Blame, error) {
 	var option *infill.OptionError
 	var constraint *infill.ConstraintError
 	var input *tokenize.InputError

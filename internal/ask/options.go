@@ -14,16 +14,13 @@ import (
 	"infill/samplers"
 )
 
-// An Option is a field of infill.Request, Fit, Search, Draws or Chains that a user can set
-// by a name. The tags of these fields, which package internal/option reads, are the one
-// place where options are declared.
-type Option = option.Option
-
-// A Given is an option with the value that a user gave.
-type Given = option.Given
-
-// A Fact is an option with the text of its value, as a signature has it.
-type Fact = option.Fact
+// Options are declared by the tags of the fields of infill.Request, Fit, Search, Draws and
+// Chains.
+type (
+	Option = option.Option
+	Given  = option.Given
+	Fact   = option.Fact
+)
 
 // types are the types of options whose values have lists, or settings of their own.
 var types = map[reflect.Type]*option.Type{

@@ -48,8 +48,6 @@ func foreign(o Option) error {
 		return wrong(o.Name, "it is an option of the chain rule, and samplers have none: leave it out")
 	case chains && o.In(infill.MethodDraws):
 		return wrong(o.Name, "it is an option of draws and chains: give samples or a sampler, too")
-	case o.In(infill.MethodDraws):
-		return wrong(o.Name, "it is an option of draws: give samples, too")
 	}
 	return wrong(o.Name, "it is an option of samplers: name one, such as %s", Samplers()[0])
 }
@@ -78,11 +76,7 @@ func unfolded(levels [][]Given) (list []Given, err error) {
 			if samplersLeft > 0 {
 				continue
 			}
-			w, typed := g.Value().(written)
-			if !typed {
-				own = append(own, g)
-				continue
-			}
+			w := g.Value().(written)
 			for _, inner := range w.given {
 				_, twice := Last(level, inner.Option.Name)
 				if twice {

@@ -30,9 +30,6 @@ import (
 	"infill/internal/regular"
 )
 
-// DefaultEndpoint is the address of the public hub.
-const DefaultEndpoint = "https://huggingface.co"
-
 // These environment variables, which the hub's own clients also read, appear in
 // errors.
 const (
@@ -137,7 +134,7 @@ const maxInfoBytes = 16 << 20 // largest size of an answer about a repository
 // Open asks the hub which files the model "org/name" has at a branch, tag or
 // commit.
 func Open(ctx context.Context, name, revision string, o Options) (*Repository, error) {
-	base := strings.TrimRight(cmp.Or(o.Endpoint, DefaultEndpoint), "/")
+	base := strings.TrimRight(cmp.Or(o.Endpoint, "https://huggingface.co"), "/")
 	endpoint, err := url.Parse(base)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 		return nil, fmt.Errorf("%s=%.100q is not the address of a hub: it must begin with https:// or http://",

@@ -26,11 +26,13 @@ func Tools(ctx context.Context, o Options) (*mcp.Server, error) {
 		return nil, err
 	}
 	context.AfterFunc(ctx, s.end)
+	// One version demands that a server answers batches, which the SDK does not.
+	versions := slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v == "2025-03-26" })
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()},
 		// The tools never change, so clients need not listen for changes.
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-			SupportedProtocolVersions: versions()})
+			SupportedProtocolVersions: versions})
 	server.AddReceivingMiddleware(declared)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	server.AddTool(&mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads,
@@ -58,12 +60,6 @@ func declared(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return next(ctx, method, r)
 	}
-}
-
-// versions returns the versions of the protocol that the server agrees to. One
-// demands that a server answers batches, which the SDK does not.
-func versions() []string {
-	return slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v == "2025-03-26" })
 }
 
 // argumentsOf returns the schema of a tool's arguments, which are the keys of a

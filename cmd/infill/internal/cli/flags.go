@@ -139,12 +139,7 @@ func (f boundFlag) Set(text string) error {
 	return nil
 }
 
-func (f boundFlag) String() string {
-	if !f.field.IsValid() {
-		return ""
-	}
-	return f.option.Of(f.field.Interface()).Text()
-}
+func (f boundFlag) String() string { return f.option.Of(f.field.Interface()).Text() }
 
 // Type returns the word for the value in the usage text, as pflag does. A long list of values
 // would push all descriptions to the right.

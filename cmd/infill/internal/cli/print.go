@@ -127,7 +127,6 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-
 // These are lengths in characters: the longest text that is shown whole, and
 // how much of a longer text is shown on either side of a blank.
 const (

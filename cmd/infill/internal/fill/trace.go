@@ -50,6 +50,4 @@ func (t *trace) observe(at infill.Progress) {
 	}
 }
 
-func (t *trace) close() error {
-	return errors.Join(t.rows.Flush(), t.file.Close())
-}
+func (t *trace) close() error { return errors.Join(t.rows.Flush(), t.file.Close()) }

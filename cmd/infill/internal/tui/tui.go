@@ -29,13 +29,10 @@ type tuiOptions struct {
 	cli.ModelOptions
 }
 
-// listed is the default number of fills on the screen: a screenful or two.
-const listed = "50"
-
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &tuiOptions{streams: s}
 	o.config.Theme = "auto"
-	o.given = []ask.Given{ask.MustGive("top", listed)}
+	o.given = []ask.Given{ask.MustGive("top", "50")} // a screenful or two
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
 		Short: "Write a text and choose its fills on a screen",
