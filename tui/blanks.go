@@ -11,8 +11,7 @@ import (
 	"infill/internal/phrase"
 )
 
-// blanksPage shows the likeliest words of each blank by itself, and each word's
-// share of the fills.
+// blanksPage shows the words of each blank by itself, and their shares.
 type blanksPage struct {
 	m   *model
 	row int // index of the chosen word of the chosen blank

@@ -22,13 +22,11 @@ const blankText = "[MASK]"
 // draws both, wrapped and with blanks in colour.
 type editor struct{ input textinput.Model }
 
-// mostTyped is the longest template, in bytes, because every key draws the
-// whole text again.
+// mostTyped is the longest template, in bytes: every key draws all of it.
 const mostTyped = 32 << 10
 
 func newEditor(text string) editor {
-	// One more than the limit, so that a longer text gives an error instead of
-	// being cut silently.
+	// One more, so that a longer text is an error and not cut silently.
 	return editor{input: newInput(text, mostTyped+1)}
 }
 
@@ -70,9 +68,8 @@ func (e *editor) edit(message tea.Msg, blank string) (changed bool) {
 // cursor returns the byte offset of the cursor in the text.
 func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
 
-// reach returns how often to repeat a key so that it passes one visible
-// character, such as a letter with its accents, or deletes a whole blank: the
-// input counts in runes.
+// reach returns how often to repeat a key to pass one visible character, or to
+// delete a whole blank: the input counts in runes.
 func (e *editor) reach(message tea.KeyPressMsg, blank string) int {
 	keys, text, at := e.input.KeyMap, e.text(), e.cursor()
 	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
@@ -97,17 +94,15 @@ func (e *editor) reach(message tea.KeyPressMsg, blank string) int {
 	return 1
 }
 
-// insideBlank reports whether the cursor is in an unfinished blank, where "_"
-// may belong to a name.
+// insideBlank reports whether the cursor is where "_" may be of a name.
 func (e *editor) insideBlank() bool {
 	left := e.text()[:e.cursor()]
 	open := strings.LastIndex(left, "[MASK")
 	return open >= 0 && !strings.Contains(left[open:], "]")
 }
 
-// insertBlank inserts a blank at the cursor, with spaces between blank and
-// words. If the user types an underscore after a blank, it inserts nothing, so
-// that ___ is one blank.
+// insertBlank inserts a blank, with spaces between it and words; nothing for an
+// underscore behind one, so that ___ is one blank.
 func (e *editor) insertBlank(underscore bool) bool {
 	left := e.text()[:e.cursor()]
 	rest := e.text()[e.cursor():]
@@ -152,8 +147,7 @@ func (e *editor) replace(span [2]int, by string) {
 	e.input.SetCursor(utf8.RuneCountInString(text[:span[0]] + by))
 }
 
-// render draws the template in at most rows lines: blanks in colour, pinned
-// blanks with their words.
+// render draws the template in at most rows lines, with pinned words.
 func (e *editor) render(m *model, columns, rows int) []string {
 	text := e.text()
 	cursor := e.cursor()

@@ -27,8 +27,7 @@ type fillsPage struct {
 
 var _ page = (*fillsPage)(nil)
 
-// list sorts and filters the fills again. The selected fill stays selected if
-// it is still listed.
+// list sorts and filters the fills; the selected one stays if it is there.
 func (p *fillsPage) list() {
 	p.listed = nil
 	for _, f := range p.m.run.shown.fills() {
@@ -46,9 +45,8 @@ func (p *fillsPage) list() {
 	}
 }
 
-// matches reports whether f passes the filter: its words must contain
-// every word of the filter. A filter "2:word" looks only at the words of
-// the second blank.
+// matches reports whether f has every word of the filter; "2:word" looks at the
+// second blank only.
 func (p *fillsPage) matches(f infill.Fill) bool {
 	for _, want := range strings.Fields(strings.ToLower(p.filter)) {
 		in := strings.ToLower(strings.Join(f.Values, "\n"))
@@ -113,8 +111,7 @@ func (p *fillsPage) key(k string) tea.Cmd {
 		m.picked = f.Text
 		return tea.Quit
 	case k == "y":
-		// The text comes from outside, but in base64 it cannot contain a
-		// control sequence.
+		// In base64, the text cannot contain a control sequence.
 		m.notice, m.noticeFault = "copied, if the terminal allows it (OSC 52)", false
 		return tea.SetClipboard(f.Text)
 	case k == "p":
@@ -136,8 +133,7 @@ func (p *fillsPage) hints() []hint {
 	return list
 }
 
-// drawn reports whether the fills were drawn at random, so that sorting them by
-// count makes sense.
+// drawn reports whether fills were drawn, so that counts can sort them.
 func (p *fillsPage) drawn() bool { return len(p.listed) > 0 && p.listed[0].Count > 0 }
 
 // empty returns a text that says why no fill is listed.
@@ -213,8 +209,7 @@ type column struct {
 	value func(f *infill.Fill) string
 }
 
-// columns returns the number columns of the table of fills, for a screen of
-// the given width.
+// columns returns the number columns of the table, by the screen's width.
 func (p *fillsPage) columns(columns int) []column {
 	s := p.m.run.shown
 	logs := column{"log-likelihood", 14, func(f *infill.Fill) string { return decimal(f.LogLikelihood) }}

@@ -73,8 +73,7 @@ func (s *styles) hints(columns int, list ...hint) string {
 // unknownKey says that a key has no meaning on a page.
 const unknownKey = "this key does nothing here; ? lists the keys"
 
-// browseKey handles keys that mean the same on all pages, and passes any other
-// key to the page.
+// browseKey handles the keys of all pages, and passes others to the page.
 func (m *model) browseKey(k string) tea.Cmd {
 	page := m.pages[m.view]
 	leaf := max(m.height-9, 1)

@@ -148,8 +148,7 @@ func (m *model) Init() tea.Cmd {
 	return tea.Batch(ask, m.open(m.config.Model), m.runs.load())
 }
 
-// open loads the model with the given name. The earlier model is closed once
-// nothing uses it.
+// open loads a model. The earlier one is closed once nothing uses it.
 func (m *model) open(name string) tea.Cmd {
 	m.opening = true
 	return m.jobs.command(func(ctx context.Context) tea.Msg {
@@ -362,8 +361,7 @@ func (m *model) pin(word string) tea.Cmd {
 	return m.start()
 }
 
-// key passes a key to the window in front, or, if none is open, to the
-// editor or the page.
+// key passes a key to the window in front, the editor or the page.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case k.String() == "ctrl+c":

@@ -16,8 +16,7 @@ import (
 	"infill/samplers"
 )
 
-// panel edits the options of a run. It holds them as texts; the method options
-// reads these at the end.
+// panel edits the options of a run as texts, which the method options reads.
 type panel struct {
 	*styles
 	fields []field
@@ -132,8 +131,7 @@ func (f *field) help() string {
 	return f.Help
 }
 
-// key handles a key while the panel is open. The screen handles the keys that
-// close the panel.
+// key handles a key while the panel is open, but those that close it.
 func (p *panel) key(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "up", "shift+tab":

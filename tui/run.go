@@ -94,9 +94,8 @@ type (
 	}
 )
 
-// start prepares a run. Its command runs two others side by side. One fills;
-// the other is listen, which sends one snapshot to the screen, and must be
-// called again after each.
+// start prepares a run. Of the two commands of its own, one fills; the other,
+// listen, sends one snapshot, and must be called again.
 func (j *jobs) start(number int, q request, now func() time.Time) (*stream, tea.Cmd) {
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	s := &stream{number: number, cancel: cancel, frames: make(chan *snapshot, 1), over: make(chan struct{})}
@@ -254,8 +253,7 @@ func (r *recorder) read(pieces []int) *tokenize.Template {
 	return list[0]
 }
 
-// move records which blanks a chain changed in this step, with their texts
-// before and after.
+// move records which blanks a chain changed in this step, and how.
 func (r *recorder) move(chain int, p infill.Progress) {
 	slots := len(r.template.Slots)
 	was := r.template.Fill(r.last.TokenIDs[chain*slots : (chain+1)*slots]).Fills
@@ -304,8 +302,7 @@ func (r *recorder) finish(result *infill.Result) *snapshot {
 	return s
 }
 
-// explain returns an error as a line for the user, or "" if the user stopped the
-// run.
+// explain returns an error as a line, or "" if the user stopped the run.
 func explain(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return ""

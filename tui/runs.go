@@ -182,8 +182,7 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 	return append(lines, beside(m.line.Render(" │ "), rows-len(lines), list...))
 }
 
-// templateParts returns a template as parts, with the words that were
-// masked in its blanks.
+// templateParts returns a template as parts, with the masked words.
 func templateParts(template string, words []string) []part {
 	list := parts(template, tokenize.BlankSpans(template, ""))
 	for i := range list {

@@ -17,9 +17,8 @@ type styles struct {
 	blanks              []lipgloss.Style
 }
 
-// newStyles returns styles that the terminal can show by its profile, on a
-// light or a dark background. Without colours (colorprofile.Ascii), they differ
-// in attributes only.
+// newStyles returns styles for a profile and a light or dark background.
+// Without colours (colorprofile.Ascii), they differ in attributes only.
 func newStyles(profile colorprofile.Profile, light bool) *styles {
 	style := lipgloss.NewStyle
 	complete := lipgloss.Complete(profile)

@@ -45,8 +45,7 @@ func width(text string) int { return ansi.StringWidth(text) }
 
 func cut(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
 
-// wrapped breaks text into lines. Only if there are more than rows, the last ends
-// with an ellipsis.
+// wrapped breaks text into lines, at most rows, else with an ellipsis.
 func wrapped(text string, columns, rows int) []string {
 	list := strings.Split(ansi.Wrap(text, columns, ""), "\n")
 	if len(list) <= rows {
@@ -118,8 +117,7 @@ func decimal(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// scale returns the head of a column of bars, with the values of an empty
-// and of a full bar.
+// scale returns the head of a column of bars, with its lowest and highest.
 func scale(most float64, columns int) string {
 	if most <= 0 || columns < 10 {
 		return spaces(columns)
@@ -174,8 +172,7 @@ func sparkline(values []float32, columns int, low, high float64) string {
 	return text.String()
 }
 
-// stack puts blocks below each other, and makes the result exactly as wide and
-// as high as given.
+// stack puts blocks below each other, exactly as wide and high as given.
 func stack(columns, rows int, blocks ...string) string {
 	text := strings.Join(blocks, "\n") + strings.Repeat("\n", rows)
 	lines := strings.Split(text, "\n")[:rows]

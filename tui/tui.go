@@ -32,8 +32,7 @@ type Config struct {
 	Template string
 	// Folder is the folder of an evaluation to show, or "".
 	Folder string
-	// Options are those of the first run, as infill help options has them, such
-	// as "top=5".
+	// Options are those of the first run, as in infill help options: "top=5".
 	Options []string
 	// Model names the model to open. Models lists further names to offer.
 	Model  string
@@ -43,9 +42,8 @@ type Config struct {
 	// Profile says which colours the terminal has. colorprofile.Ascii means
 	// none, but bold, underline and reverse (NO_COLOR).
 	Profile colorprofile.Profile
-	// Theme is the background for which colours are chosen: "dark", "light",
-	// or "auto". For "auto" the screen asks the terminal, and takes dark
-	// until it answers.
+	// Theme is the background: "dark", "light", or "auto", for which the screen
+	// asks the terminal, and takes dark until it answers.
 	Theme string
 	// Input and Output are the terminal. Nothing else is written to Output.
 	Input  io.Reader
@@ -67,9 +65,8 @@ var _ Filler = (*infill.Filler)(nil)
 // as the screen keeps every state.
 const mostStates = 2_000_000
 
-// requestOf returns the request of a template by the options given. It returns an
-// *infill.OptionError for wrong options, and for a run with more than mostStates
-// states.
+// requestOf returns a request, or an *infill.OptionError for wrong options and
+// for more than mostStates states.
 func requestOf(template string, given []ask.Given) (infill.Request, error) {
 	r, err := ask.NewRequest(template, given)
 	if err != nil {

@@ -183,8 +183,7 @@ func scroll(offset, selected, rows, total int) int {
 	return max(offset, selected-rows+1)
 }
 
-// foot draws the prompt, the lines of a notice, or the hints. It knows what page
-// was drawn.
+// foot draws the prompt, a notice, or the hints of the page that was drawn.
 func (m *model) foot(notice []string) []string {
 	columns := m.width - 2
 	var keys []hint

@@ -118,8 +118,7 @@ func refuseUnknownHelp(root *cobra.Command) {
 	}
 }
 
-// helpOf returns the commands and topics below a command whose names begin with
-// what was typed.
+// helpOf returns the commands and topics below a command that begin as typed.
 func helpOf(of *cobra.Command, typed string) (offers []cobra.Completion) {
 	for _, cmd := range of.Commands() {
 		known := cmd.IsAvailableCommand() || cmd.IsAdditionalHelpTopicCommand()

@@ -31,8 +31,7 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	// After the first signal, the default handling is back, so that a second
 	// signal ends the process at once.
 	defer context.AfterFunc(ctx, stop)()
-	// Without this, a write to a closed standard output would end the process
-	// before it could tidy up.
+	// Else a write to a closed standard output would end the process at once.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)

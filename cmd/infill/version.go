@@ -74,8 +74,7 @@ func citation(s *terminal.Streams, name string, library lm.Library) error {
 	return err
 }
 
-// versionLine returns the line that --version prints, which is also the first
-// line of infill version.
+// versionLine returns what --version prints, and infill version first.
 func versionLine() string {
 	return fmt.Sprintf("infill %s (%s, %s/%s)", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -15,15 +15,13 @@ type Blame int
 const (
 	// BlameProgram: neither the text nor an option is wrong.
 	BlameProgram Blame = iota
-	// BlameText: the text is wrong, or options do not fit it. Other texts can
-	// still be filled.
+	// BlameText: the text is wrong, or does not fit the options. Others may do.
 	BlameText
 	// BlameOptions: an option is wrong for every text.
 	BlameOptions
 )
 
-// Flags writes the name of an option as the command line has it, and Keys as JSON and tables
-// do.
+// Flags writes an option as the command line does, Keys as JSON and tables do.
 func Flags(option string) string { return "--" + option }
 func Keys(option string) string  { return option }
 

@@ -63,8 +63,7 @@ func Found(r *infill.Result) string {
 	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, most)
 }
 
-// Divided says by what each probability is divided, where blanks may have several
-// lengths; else "".
+// Divided says by what probabilities of several lengths are divided; else "".
 func Divided(r *infill.Result) string {
 	if r.Stats.Lengths == 0 {
 		return ""

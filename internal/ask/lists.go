@@ -13,9 +13,8 @@ import (
 	"infill/internal/option"
 )
 
-// This file reads the values that have lists. Each is the text of a flag, which is also
-// that of a column and of a string in JSON, or a list in JSON. The errors complete the
-// sentence `"x" is not …`.
+// This file reads the values that have lists: the text of a flag, of a column
+// or of a string in JSON, or a list in JSON. Errors complete `"x" is not …`.
 
 // wordsType reads infill.Words: words with commas between them.
 var wordsType = &option.Type{
@@ -67,8 +66,7 @@ type numberedLists interface {
 // is read, and Check of the lists none what is no list.
 func listsType[L numberedLists](kind string, plain func(text string) error) *option.Type {
 	none := L{0: nil}.Check()
-	// A word for every blank that has an equals sign is likely a blank's list whose
-	// number is mistyped.
+	// A word with an equals sign is likely a list whose number is mistyped.
 	take := func(lists map[int][]string, ok bool) (any, error) {
 		equals := func(word string) bool { return strings.Contains(word, "=") }
 		if !ok || slices.ContainsFunc(lists[0], equals) {
@@ -131,8 +129,7 @@ var (
 	listInside = regexp.MustCompile(`[,;]\s*\d+\s*=`)
 )
 
-// readLists reads lists as in "noun 1=red,dark blue 2=sky". Words without a
-// number are under 0.
+// readLists reads "noun 1=red,dark blue 2=sky", with noun under 0.
 func readLists(text string) (lists map[int][]string, ok bool) {
 	values := map[string][]string{}
 	// Nothing in quotes is the number of a list.
@@ -208,8 +205,7 @@ func numbered(values map[string][]string) (lists map[int][]string, ok bool) {
 	return lists, true
 }
 
-// trimmed returns the values without the space around them. ok is false if the
-// list or a word is empty.
+// trimmed returns values without space around them. ok is false for empty ones.
 func trimmed(values []string) (list []string, ok bool) {
 	for _, word := range values {
 		list = append(list, strings.TrimSpace(word))

@@ -12,8 +12,7 @@ type method struct {
 	zero infill.Method
 	// chosenBy is the option that asks for the method; "" for a search.
 	chosenBy string
-	// columns are those of a table of fills that the method fills, of those that not
-	// every method does.
+	// columns are those of a table of fills that not every method fills.
 	columns []string
 }
 
@@ -55,8 +54,7 @@ func SpecialColumns() (columns []string) {
 	return columns
 }
 
-// Samplers lists the names of the samplers that can fill text by chains. The
-// first is dmala.
+// Samplers lists the samplers that can fill text by chains, dmala first.
 func Samplers() []string {
 	const first = "dmala"
 	names := []string{first}

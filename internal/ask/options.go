@@ -14,8 +14,7 @@ import (
 	"infill/samplers"
 )
 
-// Options are declared by the tags of the fields of infill.Request, Fit, Search, Draws and
-// Chains.
+// Options are declared by the tags of the fields of requests and methods.
 type (
 	Option = option.Option
 	Given  = option.Given

@@ -52,10 +52,9 @@ func foreign(o Option) error {
 	return wrong(o.Name, "it is an option of samplers: name one, such as %s", Samplers()[0])
 }
 
-// unfolded returns the options of all levels with the settings of the sampler that are
-// options, as in dmala:step-size=0.4, given by themselves. Of several samplers the last
-// counts, with its settings. A setting that its own level gives by itself, too, is an
-// error.
+// unfolded returns the options of all levels, those in a sampler, as in
+// dmala:step-size=0.4, by themselves. Of several samplers the last counts. What
+// its own level gives twice is an error.
 func unfolded(levels [][]Given) (list []Given, err error) {
 	samplersLeft := 0
 	for _, level := range levels {
@@ -92,15 +91,13 @@ func unfolded(levels [][]Given) (list []Given, err error) {
 	return list, nil
 }
 
-// A Record is a request as a JSON object, a line of a file or a row of a table
-// has it.
+// A Record is a request as JSON, a line of a file or a row of a table has it.
 type Record struct {
 	// ID is the user's name for the request; nil if there is none.
 	ID       json.RawMessage
 	Template string
 	Given    []Given
-	// Extra are the fields that are neither template, options nor ID, in their
-	// order.
+	// Extra are the fields that are neither template, options nor ID.
 	Extra []rawjson.Field
 }
 
@@ -130,8 +127,7 @@ func ReadRecord(fields []rawjson.Field, key string, keep ...string) (Record, err
 	return r, err
 }
 
-// Request makes the request of the record. defaults are options that hold unless
-// the record gives others.
+// Request makes the request of the record, whose options come before defaults.
 func (r Record) Request(defaults []Given) (infill.Request, error) {
 	return NewRequest(r.Template, defaults, r.Given)
 }

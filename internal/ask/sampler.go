@@ -27,8 +27,7 @@ var samplerType = &option.Type{
 // readSampler finds options, whose types have samplerType.
 func init() { samplerType.Read = readSampler }
 
-// readSampler reads a text such as dmala:step-size=0.4,balance=sqrt. It returns a written
-// sampler.
+// readSampler returns a written sampler, as in dmala:step-size=0.4.
 func readSampler(text string) (any, error) {
 	named, err := option.ParseOne(text)
 	if errors.Is(err, option.ErrTwice) {

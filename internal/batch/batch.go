@@ -47,17 +47,14 @@ type Job struct {
 	Shard Shard `option:"shard" word:"I/N" help:"I/N: do part I of N, from 1; infill run merge puts them together"`
 	// Observe, if not nil, is called with the progress of the run, one call at a time.
 	Observe func(Progress)
-	// Note, if not nil, is called with lines about the input before its first
-	// record is done.
+	// Note, if not nil, is called with lines about the input before the work.
 	Note func(string)
 }
 
-// work makes rows of output from each record. Several goroutines may call its
-// methods at once.
+// work makes rows of output from records, several at once.
 type work interface {
-	// settings loads the model, and returns everything besides the record that
-	// a row depends on: options, model, version and device. A run refuses parts
-	// with other settings.
+	// settings loads the model, and returns all but the record that a row
+	// depends on. A run refuses parts with other settings.
 	settings(ctx context.Context) (map[string]string, error)
 	// column returns the name of the column that holds a record's text. A line
 	// of plain text becomes this column.
@@ -164,8 +161,7 @@ func Run(ctx context.Context, j Job) (_ *Summary, err error) {
 	return s, removeParts(out.Path)
 }
 
-// output returns the output if nothing stands at its path, or beside it, that a run must
-// not replace.
+// output returns the output if nothing is there that must not be replaced.
 func (j Job) output() (File, error) {
 	there, err := os.Stat(j.Output.Path)
 	if err == nil && !there.Mode().IsRegular() && !there.IsDir() {
@@ -193,8 +189,7 @@ func (j Job) output() (File, error) {
 	return out, nil
 }
 
-// made returns the receipt of an output that is taken as done, or nil if the run has to
-// be made.
+// made returns the receipt of an output that is done, or nil.
 func (j Job) made(output string) (*receipt, error) {
 	made, err := readReceipt(output)
 	if err != nil {
@@ -214,8 +209,7 @@ func (j Job) made(output string) (*receipt, error) {
 	return made, nil
 }
 
-// head surveys the input, and returns what a part of the run begins with, and what the
-// user has to know of it.
+// head surveys the input, and returns the head of a part, and notes on it.
 func (j Job) head(ctx context.Context, out File) (now *head, notes []string, err error) {
 	input, err := survey(j.Input, j.Work.column())
 	if err != nil {
@@ -491,8 +485,7 @@ func (j Job) do(ctx context.Context, r Record, h *head) (*entry, error) {
 	return e, err
 }
 
-// textOf returns the text of a record under key. It returns a *RejectError if
-// there is no text.
+// textOf returns the text of a record under key, or a *RejectError.
 func textOf(o rawjson.Object, key string) (string, error) {
 	text, err := o.Text(key)
 	if err != nil {

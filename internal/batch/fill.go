@@ -57,8 +57,7 @@ var _ work = (*Fill)(nil)
 
 func (f *Fill) column() string { return f.Key }
 
-// warnings tells of a cell such as Troy, Ohio, which is a list of two words, and of the
-// typing of texts.
+// warnings tells of Troy, Ohio as a list of two words, and of typing.
 func (f *Fill) warnings() (list []string) {
 	if f.parted.text != "" {
 		list = append(list, fmt.Sprintf(`line %d: a comma parts %s into words: as one word it is "%[2]s", in a cell `+
@@ -162,8 +161,7 @@ func (f *Fill) copy(fields rawjson.Object) rawjson.Object {
 	return fields.Without(f.Key).Rename(f.renamed)
 }
 
-// method returns the name of the method of fills where the record has no options of its
-// own.
+// method returns the name of the method where the record has no options.
 func (f *Fill) method() string {
 	request, _ := ask.NewRequest("", f.Given) // settings returns the error
 	return request.Settled().Method.Name()
@@ -329,8 +327,7 @@ func (f *Fill) Request(fields rawjson.Object) (infill.Request, error) {
 	return record.Request(f.Given)
 }
 
-// rejected is rejectedRecord, and tells how to copy the column of an option that
-// is at fault.
+// rejected is rejectedRecord, and tells how to copy an option's column.
 func (f *Fill) rejected(fields rawjson.Object, err error) error {
 	var option *infill.OptionError
 	if !errors.As(err, &option) {
@@ -362,9 +359,8 @@ func rejectedRecord(err error) error {
 var (
 	resultKeys = rawjson.Keys[infill.Result]()
 	fillKeys   = rawjson.Keys[infill.Fill]()
-	// leftOut are keys of a Result or Fill that a table leaves out. They
-	// describe the whole result and would repeat in each of its lines, or they
-	// repeat other columns.
+	// leftOut are keys that a table leaves out: they describe the whole result,
+	// or repeat other columns.
 	leftOut = []string{"format", "model", "signature", "fills", "alone", "entropy", "stats", "values", "spans",
 		"tokens"}
 	// types has the type of each column of a result.
@@ -373,8 +369,7 @@ var (
 		maps.Copy(all, rawjson.Types[infill.Fill]())
 		return all
 	}()
-	// blankColumn matches the names of the columns of single blanks, such as
-	// blank_1.
+	// blankColumn matches columns of single blanks, such as blank_1.
 	blankColumn = regexp.MustCompile(`^(blank|entropy|tokens)_(\d+)$`)
 )
 
@@ -385,8 +380,7 @@ func inTable(name string) bool {
 	return inResult(name) || slices.Contains(fillKeys, name) || blankColumn.MatchString(name)
 }
 
-// beforeBlanks is the number of columns of results before those of the blanks:
-// rank and text.
+// beforeBlanks is the number of columns before those of blanks: rank, text.
 const beforeBlanks = 2
 
 // resultColumns are the columns of a table of results, without those of the

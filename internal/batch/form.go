@@ -17,8 +17,7 @@ import (
 	"infill/internal/lines"
 )
 
-// Form is a file format. A file in any form may be compressed by gzip
-// (.gz) or zstd (.zst).
+// Form is a file format; a file may be compressed by gzip or zstd, too.
 type Form string
 
 const (
@@ -47,8 +46,7 @@ type File struct {
 	Form Form // "" means the form that the suffix of Path gives
 	// Name is what messages call the file, if not by its path.
 	Name string
-	// packed is the suffix of a compressed file, ".gz" or ".zst"; "" if the
-	// file is not compressed.
+	// packed is ".gz" or ".zst"; "" if the file is not compressed.
 	packed string
 }
 
@@ -139,8 +137,7 @@ func (f File) unpack(file *os.File, to io.Writer) (io.ReadCloser, error) {
 	}{r, file}, nil
 }
 
-// pack returns a writer to w that compresses if f.packed says so. Closing the
-// writer does not close w.
+// pack returns a writer to w, which it does not close, that compresses.
 func (f File) pack(w io.Writer) io.WriteCloser {
 	switch f.packed {
 	case ".gz":

@@ -35,8 +35,7 @@ func newClient(o Options, endpoint *url.URL) *client {
 	return c
 }
 
-// transport connects within ten seconds or not at all, by the proxies that the
-// environment names.
+// transport connects within ten seconds, by the proxies of the environment.
 var transport = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
@@ -52,8 +51,7 @@ func (c *client) advance(bytes int64) {
 
 var errRedirect = errors.New("refused a redirect")
 
-// checkRedirect sends the token to c.endpoint only, and refuses to leave an
-// encrypted connection.
+// checkRedirect keeps the token at c.endpoint, and the connection encrypted.
 func (c *client) checkRedirect(request *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return fmt.Errorf("%w: more than 10 in a row", errRedirect)
@@ -126,10 +124,9 @@ const leastRate = 1000
 // enough reports whether bytes are as many as a time has to bring.
 func enough(bytes int64, time time.Duration) bool { return float64(bytes) >= leastRate*time.Seconds() }
 
-// get requests address, from byte offset on if offset is not 0, and passes the
-// answer to read. The connection ends after Stall, unless read has passed enough
-// bytes to alive since. For an incomplete answer, and for every status except 200 and 206, the
-// error is a *failure.
+// get requests address, from byte offset on, and passes the answer to read. The
+// connection ends after Stall, unless read has passed enough bytes to alive.
+// Other statuses than 200 and 206, and incomplete answers, are *failures.
 func (c *client) get(ctx context.Context, address string, offset int64,
 	read func(response *http.Response, alive func(bytes int)) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -17,8 +17,7 @@ import (
 
 const (
 	partSuffix = ".part"
-	// unknownSize is the size of a file of which only the server knows where it
-	// ends.
+	// unknownSize is that of a file of which only the server knows the end.
 	unknownSize = -1
 	// largestUnknown is the size, in bytes, at which such a file is refused.
 	largestUnknown = 1 << 30
@@ -102,8 +101,7 @@ func (d *download) run(ctx context.Context) error {
 		if removal := d.discard(part); removal != nil {
 			return errors.Join(err, removal)
 		}
-		// If bytes from an earlier run were wrong, download once more, from the
-		// first byte.
+		// If an earlier run's bytes were wrong, begin once more at the first.
 		if !resumed {
 			return fmt.Errorf("%w: the server or what lies between sent something else; try again, or from another "+
 				"server", err)
@@ -179,8 +177,7 @@ func (d *download) complete(ctx context.Context, part string) (err error) {
 	return fmt.Errorf("%s: %w", d.name, err)
 }
 
-// read appends a response to d.out. The checksum later shows whether the bytes
-// are right.
+// read appends a response to d.out, which the checksum later checks.
 func (d *download) read(response *http.Response, alive func(bytes int)) error {
 	if response.StatusCode == http.StatusOK && d.have > 0 { // the server ignores the range
 		d.client.advance(-d.within(d.have))

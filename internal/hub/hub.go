@@ -30,15 +30,13 @@ import (
 	"infill/internal/regular"
 )
 
-// These environment variables, which the hub's own clients also read, appear in
-// errors.
+// These variables, which the hub's own clients read, appear in errors.
 const (
 	endpointVariable = "HF_ENDPOINT" // address of a mirror to use instead of the public hub
 	tokenVariable    = "HF_TOKEN"    // token for private and gated models
 )
 
-// Options say from which server to fetch, and how. The zero value means the
-// public hub.
+// Options say from which server to fetch, by default the public hub.
 type Options struct {
 	Endpoint string // address of a mirror; "" for the public hub
 	Token    string // for private and gated models; sent to Endpoint only, never to a server that it redirects to
@@ -55,8 +53,7 @@ type Options struct {
 	Stall time.Duration
 }
 
-// FromEnvironment reads the variables and the files that the hub's own clients
-// read, in their order.
+// FromEnvironment reads what the hub's own clients read, in their order.
 func FromEnvironment() Options {
 	home, _ := os.UserHomeDir() // without one, its files are not there
 	caches := cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache"))
@@ -131,8 +128,7 @@ type File struct {
 
 const maxInfoBytes = 16 << 20 // largest size of an answer about a repository
 
-// Open asks the hub which files the model "org/name" has at a branch, tag or
-// commit.
+// Open asks which files "org/name" has at a branch, tag or commit.
 func Open(ctx context.Context, name, revision string, o Options) (*Repository, error) {
 	base := strings.TrimRight(cmp.Or(o.Endpoint, "https://huggingface.co"), "/")
 	endpoint, err := url.Parse(base)
@@ -255,9 +251,8 @@ func (c *client) listAnyway(ctx context.Context, address string) ([]byte, error)
 	return content, without
 }
 
-// list reads the answer about a repository. The whole answer must arrive within
-// Stall: it is short, and the timer would never end a connection that sends a
-// byte now and then.
+// list reads the answer about a repository, which is short and must arrive
+// within Stall: get would wait for a byte now and then.
 func (c *client) list(ctx context.Context, address string) (content []byte, err error) {
 	err = c.try(ctx, func() (int64, error) {
 		return 0, c.get(ctx, address, 0, func(response *http.Response, _ func(int)) error {
@@ -327,8 +322,7 @@ func (f File) onDisk(dir string) int64 {
 	return min(f.Size, max(sizeOf(at), sizeOf(at+partSuffix)))
 }
 
-// room returns an error if what is missing of the files does not fit on the disk
-// of dir.
+// room returns an error if the disk of dir lacks room for the files.
 func room(files []File, dir string) error {
 	free, known := freeBytes(dir)
 	if !known {
@@ -346,8 +340,7 @@ func room(files []File, dir string) error {
 		Err: fmt.Errorf("the files take %d bytes, and the disk has %d free", need, free)}
 }
 
-// Fetch downloads f into dir, unless the complete file with the right checksum
-// is already there.
+// Fetch downloads f into dir, unless it is there with the right checksum.
 func (r *Repository) Fetch(ctx context.Context, f File, dir string) error {
 	d := &download{client: r.client, address: r.stem + url.PathEscape(f.Name), name: f.Name,
 		path: filepath.Join(dir, f.Name), size: f.Size, again: "pull again to go on from there"}

@@ -25,9 +25,8 @@ func (e *ChangedError) Error() string {
 		shown)
 }
 
-// CheckUnchanged returns a *ChangedError if the JSON of two configurations
-// differs. The run in dir began with the configuration there, and the user
-// resumes it with now.
+// CheckUnchanged returns a *ChangedError if the JSON of the configuration
+// there, with which the run in dir began, differs from now.
 func CheckUnchanged(dir string, there, now any) error {
 	before := map[string]string{}
 	after := map[string]string{}

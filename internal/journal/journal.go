@@ -26,9 +26,8 @@ import (
 
 // Journal is an open file, locked against other processes.
 type Journal struct {
-	// Pause is the shortest time between two syncs to disk, which
-	// protect against a failing machine. Even without syncs, a killed
-	// process loses no lines.
+	// Pause is the shortest time between two syncs, which help if the machine
+	// fails. A killed process loses no lines.
 	Pause time.Duration
 	// Cut is the number of bytes of a torn last line that Open cut off.
 	Cut int64
@@ -38,10 +37,9 @@ type Journal struct {
 	synced time.Time
 }
 
-// Open locks the file at path, whose folder it makes if need be. It calls
-// read with each whole line, and cuts off a torn last line. It returns
-// the first error of read. If another process holds the lock, the error
-// begins with taken.
+// Open locks the file at path, whose folder it makes. It calls read with each
+// whole line, cuts off a torn last one, and returns the first error of read. If
+// another process has the lock, the error begins with taken.
 func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
@@ -65,8 +63,7 @@ func Open(path, taken string, read func(line []byte) error) (*Journal, error) {
 	return j, nil
 }
 
-// replay calls read with each whole line of the file at path, and cuts off what
-// follows the last line.
+// replay calls read with each whole line, and cuts off what follows.
 func (j *Journal) replay(path string, read func(line []byte) error) error {
 	end := int64(0)
 	// torn is the error of the last line, which is not JSON. Only a failure of
@@ -187,8 +184,7 @@ func WriteJSON(path string, v any) error {
 	return maybe.WriteFile(path, append(text, '\n'), 0o666)
 }
 
-// ReadJSON reads JSON from a file, but from no pipe or device. If there is no
-// file, ok is false.
+// ReadJSON reads JSON from a regular file. ok is false if there is none.
 func ReadJSON(path string, v any) (ok bool, err error) {
 	content, err := regular.ReadFile(path, 1<<30)
 	switch {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// kindsOfFile are the first bytes of files that are no text in UTF-8, and what
-// is to be done with each.
+// kindsOfFile are the first bytes of files that are no text, and a remedy.
 var kindsOfFile = []struct{ start, says string }{
 	{"\xff\xfe\x00\x00", "the text is in UTF-32: save it as UTF-8"},
 	{"\x00\x00\xfe\xff", "the text is in UTF-32: save it as UTF-8"},

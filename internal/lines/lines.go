@@ -84,9 +84,8 @@ func ShortAll(messages []string) []string {
 	return messages
 }
 
-// CSV passes CSV on to encoding/csv, which drops a CR before an LF inside quotes.
-// CSV doubles such a CR, so that the cell keeps one. Outside quotes, CSV refuses
-// a CR that no LF follows.
+// CSV passes CSV on to encoding/csv, which drops a CR before an LF in quotes:
+// CSV doubles it. Outside quotes, it refuses a CR that no LF follows.
 type CSV struct {
 	from   *bufio.Reader
 	quoted bool

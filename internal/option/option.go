@@ -35,9 +35,8 @@ import (
 	"time"
 )
 
-// A Syntax is the type of an option that knows its wrong values. Its pointer may read texts
-// as an encoding.TextUnmarshaler, and its values may write them. The errors complete the
-// sentence `"x" is not …`.
+// A Syntax is the type of an option that knows its wrong values. It may read
+// and write texts as package encoding has it. Errors complete `"x" is not …`.
 type Syntax interface {
 	// Check returns what is wrong with a value that is not the zero value.
 	Check() error
@@ -90,8 +89,7 @@ type Option struct {
 	// JSON is the type of the value in JSON, see Schema.Kind. A string with the text
 	// of the value is taken as well.
 	JSON string
-	// Methods are the names of the owners that have the option; nil if every request
-	// has it.
+	// Methods are the owners that have the option; nil for every request.
 	Methods []string
 
 	// Default is the text of the value that holds if the option is not given, by the
@@ -144,8 +142,7 @@ func (s *Set) bounds(of reflect.Type) []bound {
 	return list
 }
 
-// Of reads the tags of structs. It panics for tags that are wrong, which only a bug in
-// the program leads to.
+// Of reads the tags of structs. It panics for wrong ones, which are bugs.
 func Of(owners ...Owner) *Set { return OfTypes(nil, owners...) }
 
 // OfTypes does what Of does, for structs some of whose fields are of types with a Type.
@@ -292,8 +289,7 @@ func (r rule) syntax() (s Syntax, ok bool) {
 	return s, ok
 }
 
-// schema tells other programs what values are allowed. Values that are only
-// examples leave it open.
+// schema tells which values are allowed. Examples leave it open.
 func (r rule) schema() Schema {
 	values := r.examples
 	if r.enum != nil {
@@ -467,8 +463,7 @@ func Join(words []string) string {
 	return strings.Join(quoted, ",")
 }
 
-// within reports whether a value, or each of a list, is in the bounds, or among the only
-// valid ones.
+// within reports whether a value, or each of a list, is in its bounds.
 func (r rule) within(v reflect.Value) bool {
 	x := 0.0
 	switch r.of.Kind() {
@@ -592,8 +587,7 @@ func (r rule) check(v reflect.Value) error {
 	return nil
 }
 
-// Settle replaces the zero values of the fields of *to, one of the set's structs, by
-// their defaults.
+// Settle replaces the zero fields of *to, one of the structs, by defaults.
 func (s *Set) Settle(to any) {
 	v := reflect.ValueOf(to).Elem()
 	for _, b := range s.bounds(v.Type()) {

@@ -233,8 +233,7 @@ func Quote(text string) Value {
 // Encode returns v as JSON in one line, without escapes for HTML.
 func Encode(v any) (Value, error) { return EncodeIndent(v, "", "") }
 
-// EncodeIndent returns v as indented JSON, like json.MarshalIndent, but without
-// escapes for HTML.
+// EncodeIndent is json.MarshalIndent without escapes for HTML.
 func EncodeIndent(v any, prefix, indent string) (Value, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -112,8 +112,7 @@ func (v Value) checkKeys(depth int) error {
 	return nil
 }
 
-// parts returns every key and value of an object, or every value of a list,
-// whose key is nil.
+// parts returns keys and values of an object, or of a list with nil keys.
 func (v Value) parts() iter.Seq2[Value, Value] {
 	return func(yield func(key, value Value) bool) {
 		rest := v[1:]
@@ -186,8 +185,7 @@ func (v Value) IsList() bool { return len(v) > 0 && v[0] == '[' }
 
 func (v Value) IsText() bool { return len(v) > 0 && v[0] == '"' }
 
-// Object returns the keys and values of an object in their order, nil for any
-// other value.
+// Object returns the keys and values of an object; nil for other values.
 func (v Value) Object() Object {
 	if !v.IsObject() {
 		return nil

@@ -7,9 +7,8 @@ import (
 )
 
 // weight returns how much a client wants a media type, from 0 (not at all) to
-// 1, by the value of its header Accept (RFC 9110, section 12.5.1). Of the
-// ranges that have the type, the narrowest counts. A range that breaks the
-// grammar is passed over.
+// 1, by its header Accept (RFC 9110, section 12.5.1): by the narrowest range
+// that has the type. Broken ranges are passed over.
 func weight(accept, kind string) float64 {
 	best := 0.0
 	narrowest := 0
@@ -35,8 +34,7 @@ func weight(accept, kind string) float64 {
 	return best
 }
 
-// listed splits the value of a header at its commas, but not at those between
-// quotes.
+// listed splits the value of a header at the commas outside quotes.
 func listed(value string) (parts []string) {
 	from := 0
 	quoted := false

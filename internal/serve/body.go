@@ -175,8 +175,7 @@ func oneOrMore(to *several[string]) func(rawjson.Value) error {
 	}
 }
 
-// isListText reports whether a text is a JSON list of texts, as some clients
-// send a list.
+// isListText reports whether a text is a JSON list, as some clients send it.
 func isListText(text string) bool {
 	v, err := rawjson.Read([]byte(text))
 	if err != nil || !v.IsList() {

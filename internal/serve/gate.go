@@ -15,11 +15,10 @@ import (
 	"infill/infill"
 )
 
-// gate shares the server's memory among the running requests. Each request
-// takes the memory that it may need, and at least share, so that no more than
-// Limits.Requests run at once. At all gates of a server together, up to
-// Limits.Queue requests wait in turn, each for at most Limits.Wait. A refused
-// request takes no memory.
+// gate shares the server's memory among the running requests. Each takes what
+// it may need, and at least share, so that no more than Limits.Requests run. At
+// all gates, Limits.Queue requests wait in turn, each at most Limits.Wait. A
+// refused one takes none.
 type gate struct {
 	limits  Limits
 	memory  *semaphore.Weighted
@@ -111,8 +110,7 @@ type pace interface {
 
 var _ pace = (*infill.Filler)(nil)
 
-// add adds model rows to the effort: how many tokens they have as a rule, and at
-// most.
+// add adds model rows, by their tokens, as a rule and at most.
 func (e *effort) add(f pace, likely, most float64) {
 	e.likely += likely
 	e.most += most
@@ -121,8 +119,7 @@ func (e *effort) add(f pace, likely, most float64) {
 	}
 }
 
-// seconds returns how long that many tokens take alone, by the slowest of the models that
-// tell.
+// seconds returns how long tokens take, by the slowest model that tells.
 func (e *effort) seconds(tokens float64) float64 {
 	rate := math.Inf(1)
 	for _, f := range e.models {
@@ -133,8 +130,7 @@ func (e *effort) seconds(tokens float64) float64 {
 	return tokens / rate
 }
 
-// turns are the shares of the machine that requests of many rows may have
-// together.
+// turns are the shares of the machine for requests of many rows.
 const turns = 1 << 30
 
 // newTurns returns the gate at which requests of many rows wait, before they

@@ -185,12 +185,10 @@ func (s *Server) maskPlans(ctx context.Context, model string, q *maskRequest, e 
 	return p, nil
 }
 
-// warningCode begins a header Warning (RFC 7234, section 5.5): a lasting warning
-// of this server.
+// warningCode begins a lasting warning (RFC 7234, section 5.5).
 const warningCode = "299 infill "
 
-// mostWarnings is how many warnings an answer has as headers: some clients refuse more
-// than 100 headers.
+// mostWarnings of an answer are headers: some clients refuse more than 100.
 const mostWarnings = 8
 
 // everyWarning is the key of contexts of requests over a pipe, whose answers have
@@ -213,8 +211,7 @@ func headers(ctx context.Context, warnings []string) (list []string) {
 	return list
 }
 
-// maskPlan plans a text as every other door does. What the format of the answer
-// cannot tell is refused.
+// maskPlan plans a text, and refuses what the answer's format cannot tell.
 func (s *Server) maskPlan(ctx context.Context, f *infill.Filler, text string, o maskParameters) (*infill.Plan, error) {
 	var err error
 	if o.OwnMask {
@@ -282,8 +279,7 @@ func targetIDs(t *tokenize.Tokenizer, words []string) (ids []int, warnings []str
 	return slices.Compact(ids), warnings, nil
 }
 
-// candidates returns the answer for one text: a list, or a list of lists if the
-// text has several slots.
+// candidates returns the answer for a text: a list, or one for each slot.
 func candidates(ctx context.Context, f *infill.Filler, p *infill.Plan, targets []int, top int) (any, error) {
 	alone, err := p.Alone(ctx, top, targets)
 	if err != nil {

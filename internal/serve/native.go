@@ -33,8 +33,7 @@ func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{item, {Type: huma.TypeArray, Items: item}}}
 }
 
-// fillRequest holds the fields that ask.ReadRecord reads, and the name of a
-// model.
+// fillRequest holds the fields of ask.ReadRecord, and a model's name.
 type fillRequest struct {
 	model  string
 	fields rawjson.Object
@@ -195,8 +194,7 @@ func answerOf(id json.RawMessage, r *infill.Result) *Result {
 	return &Result{ID: id, Result: r, Found: found}
 }
 
-// plans parses and checks requests without running a model. It adds to e what
-// the plans need together.
+// plans checks requests without a model. It adds to e what they need.
 func (s *Server) plans(ctx context.Context, requests []fillRequest, e *effort) (plans []planned, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
 		return nil, err
@@ -261,9 +259,8 @@ func (s *Server) plan(ctx context.Context, q fillRequest) (p planned, err error)
 	return p, err
 }
 
-// sizeOfAnswer estimates how many bytes the answer to a plan has, by its fills,
-// and as many values of each blank by itself. All else is about as long as five of
-// them.
+// sizeOfAnswer estimates the bytes of the answer to a plan, by its fills and
+// values of each blank. All else is about five of them.
 func sizeOfAnswer(p *infill.Plan) float64 {
 	return float64(p.Request.Top+5) * (float64(len(p.Request.Template)) + 400 + 100*float64(len(p.Template().Blanks)))
 }
@@ -290,8 +287,7 @@ func (s *Server) check(ctx context.Context, f *infill.Filler, r infill.Request) 
 	if err != nil {
 		return nil, err
 	}
-	// What the blanks may take is found out for each by itself, so too many are
-	// refused before that.
+	// Too many are refused before it is found out what each may take.
 	err = s.checkSlots(len(tokenize.BlankSpans(r.Template, r.Blank)))
 	if err != nil {
 		return nil, err
@@ -366,8 +362,7 @@ func within(b infill.Budget, rows int) infill.Budget {
 	return b
 }
 
-// atOnce returns the bytes of those texts of a request that run at once, if each needs
-// bytes.
+// atOnce returns the bytes of those texts of a request that run at once.
 func atOnce(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
@@ -412,8 +407,7 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}}, nil
 }
 
-// textsAtOnce is how many texts of a request are processed at once, enough to
-// fill the model's calls.
+// textsAtOnce texts of a request run at once, to fill the model's calls.
 const textsAtOnce = 16
 
 // answers waits as work does. Then it calls do for each of n texts, width of
@@ -435,8 +429,7 @@ func answers[T any](ctx context.Context, s *Server, n, width int, e effort,
 	})
 }
 
-// progress is an event that a stream sends before the result: the step, and the
-// result so far, if any.
+// progress is an event before the result: the step, and what is known.
 type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`
@@ -609,8 +602,7 @@ func (s *Server) scoring(ctx context.Context, q *scoreRequest, e *effort) (err e
 		longest = max(longest, len(text))
 		held = max(held, cost.Bytes)
 	}
-	// A long text fills the model's calls by itself: all rows of its
-	// windows exist at once.
+	// A long text fills the model's calls by itself, all windows at once.
 	q.width = max(1, min(textsAtOnce, len(texts), longTexts/longest))
 	e.bytes += float64(q.width) * held
 	return nil

@@ -22,8 +22,7 @@ type Problem struct {
 	cause   error // written to the server's log only
 }
 
-// unfit returns a Problem for a well-formed request that this server
-// cannot or may not do.
+// unfit returns a Problem for what this server cannot or may not do.
 func unfit(format string, args ...any) *Problem {
 	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
 }

@@ -69,8 +69,7 @@ const leastMemory = 256 << 10
 // leastTime is enough for a row of the smallest model.
 const leastTime = 10 * time.Millisecond
 
-// Check returns an *infill.OptionError for a limit that is so small that every
-// request would exceed it.
+// Check returns an *infill.OptionError if a limit refuses every request.
 func (l Limits) Check() error {
 	v := reflect.ValueOf(l)
 	for i := range v.NumField() {
@@ -99,9 +98,8 @@ type Options struct {
 	Models  map[string]*infill.Filler
 	Default string
 	Limits  Limits
-	// Token, if not "", must be in the header "Authorization: Bearer TOKEN"
-	// of each request. Requests for the pages, for openapi.json and for
-	// health need no token.
+	// Token, if not "", must be in the header "Authorization: Bearer TOKEN" of
+	// requests, but of those for pages, openapi.json and health.
 	Token string
 	// Hosts are the host names that a request may use for this server; nil
 	// allows every name. Hosts keeps pages of other sites from reaching a
@@ -110,8 +108,7 @@ type Options struct {
 	// Origin is the only other site whose scripts may read answers, in a form
 	// that ParseOrigin takes; "" allows no other site.
 	Origin string
-	// Log, if not nil, is called with internal errors of the server, from
-	// several goroutines.
+	// Log, if not nil, is called with internal errors, at the same time.
 	Log func(message string)
 }
 
@@ -160,8 +157,7 @@ func New(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
 	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
-	// The documentation pages that huma offers load scripts from other sites.
-	// docs.html does not.
+	// The pages that huma offers load scripts of others; docs.html none.
 	config.DocsPath = ""
 	config.SchemasPath = ""
 	config.CreateHooks = nil // they would add $schema and a header Link to every answer
@@ -318,8 +314,7 @@ func open(r *http.Request) bool {
 		slices.Contains([]string{"/", "/docs", "/openapi.json", "/health"}, r.URL.Path)
 }
 
-// guarded checks host, origin, token and content type of a request before
-// anything reads the body.
+// guarded checks host, origin, token and type before the body is read.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	token := sha256.Sum256([]byte(s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -521,8 +516,7 @@ func (s *Server) work(ctx context.Context, e effort, do func(ctx context.Context
 	return s.problem(own, parallel.Safely(func() error { return do(own, caller) }))
 }
 
-// filled fills the blanks of a plan. A result that the end of time has left
-// unfinished is one.
+// filled fills a plan. What the end of time left unfinished is a result.
 func filled(ctx context.Context, p *infill.Plan, observe func(infill.Progress)) (*infill.Result, error) {
 	result, err := p.Fill(ctx, observe)
 	if result != nil && errors.Is(context.Cause(ctx), errOutOfTime) {
@@ -567,8 +561,7 @@ func read[T any](ctx context.Context, s *Server, body []byte,
 			return found, e, s.problem(waiting, err)
 		}
 	}
-	// Where reading goes on after the answer, package huma gives the body's bytes to the
-	// next request.
+	// Reading may go on after the answer, when huma uses the bytes again.
 	text, start := bytes.Clone(body), e
 	began := time.Now()
 	ctx, cancel := s.timed(ctx, e)

@@ -17,9 +17,8 @@ import (
 	"infill/lm"
 )
 
-// Tools returns a server of tools that agents call by the Model Context
-// Protocol: fill and score, with the limits of HTTP requests. The end of ctx cancels
-// all calls.
+// Tools returns a server of the Model Context Protocol: fill and score, with
+// the limits of HTTP requests. The end of ctx cancels all calls.
 func Tools(ctx context.Context, o Options) (*mcp.Server, error) {
 	s, err := New(o)
 	if err != nil {

@@ -143,8 +143,7 @@ type MisfitError struct{ Err error }
 func (e *MisfitError) Error() string { return e.Err.Error() }
 func (e *MisfitError) Unwrap() error { return e.Err }
 
-// isInput reports whether one text caused the error, so that the other texts
-// can still be done.
+// isInput reports whether one text is to blame, and others can still be done.
 func isInput(err error) bool {
 	var input *tokenize.InputError
 	var misfit *MisfitError

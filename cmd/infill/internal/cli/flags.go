@@ -338,8 +338,7 @@ func addOptions(cmd *cobra.Command, options []ask.Option, fill bool, given *[]as
 	}
 }
 
-// SplitFlags returns the flags of a command in their order: first options of a
-// fill, then all others.
+// SplitFlags returns the flags of a command: options of a fill, and others.
 func SplitFlags(cmd *cobra.Command) (options, others *pflag.FlagSet) {
 	options = &pflag.FlagSet{SortFlags: false}
 	others = &pflag.FlagSet{SortFlags: false}
@@ -391,8 +390,7 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 	}
 }
 
-// List is a flag with a list of texts: commas part them, but inside quotes. Each use of
-// the flag adds to it.
+// List is a flag with texts between commas. Each use of the flag adds to it.
 type List []string
 
 var _ pflag.Value = (*List)(nil)

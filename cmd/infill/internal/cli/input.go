@@ -61,8 +61,7 @@ type InputOptions struct {
 
 func Inputs() []string { return []string{"lines", "jsonl"} }
 
-// Register defines the flags --input and --format. further lists formats
-// that Formats lacks.
+// Register defines --input and --format. further are formats beside Formats.
 func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(),
@@ -70,9 +69,8 @@ func (o *InputOptions) Register(cmd *cobra.Command, further ...string) {
 	AddChoice(cmd, &o.Format, "format", "", append(Formats(), further...), "form of the result")
 }
 
-// Take takes args as texts. No argument, or a single dash, means
-// standard input. If that is a terminal, Take returns an error; its hint
-// says what to do instead.
+// Take takes args as texts; none, or a dash, means standard input. If that is a
+// terminal, Take returns an error with the hint.
 func (o *InputOptions) Take(args []string, hint string) error {
 	for _, arg := range args {
 		o.Texts = append(o.Texts, Entry{Text: arg})
@@ -204,8 +202,7 @@ func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read
 		return t, nil
 	}
 	all := &reporter{input: o, quiet: model.Quiet, unread: map[string]bool{}}
-	// After an interrupt, Each still prints the fills found so far, so only ctx
-	// of work is cancelled.
+	// After an interrupt, Each prints the fills found so far: only work ends.
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight(model.Threads), next, do, func(t *task[T]) error {
 		err := all.tell(t.Entry, t.wrong, t.tell)
 		if err != nil {
@@ -238,8 +235,7 @@ type reporter struct {
 	firstBlank  Entry
 }
 
-// tell prints the result or the error of one text. Each calls it in the
-// order of the texts.
+// tell prints the result or error of one text, in the order of the texts.
 func (r *reporter) tell(e Entry, err error, tell func() error) error {
 	if e.Blank {
 		r.blank++
@@ -269,8 +265,7 @@ func (r *reporter) tell(e Entry, err error, tell func() error) error {
 	return nil
 }
 
-// Spool copies in to a temporary file at path, so that the program can read
-// it several times.
+// Spool copies in to a temporary file, which can be read several times.
 func Spool(in io.Reader) (path string, remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "infill-")
 	if err != nil {

@@ -42,8 +42,7 @@ func ReadText(ctx context.Context, name string) ([]byte, error) {
 	})
 }
 
-// CheckJobs returns an error if jobs, the number of texts in work at once, is
-// not from 1 to 4096.
+// CheckJobs returns an error if jobs, the texts at once, is not 1 to 4096.
 func CheckJobs(jobs int) error {
 	const most = 4096
 	if jobs < 1 || jobs > most {

@@ -49,8 +49,7 @@ func ModelNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// Validate returns an error if a flag has a wrong value. Call Validate before
-// Open.
+// Validate returns an error for a wrong flag. Call it before Open.
 func (o *ModelOptions) Validate() error {
 	err := lm.ValidDevice(o.Device)
 	switch {
@@ -100,8 +99,7 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 	return f, nil
 }
 
-// WarnOfTokenizer prints what the files of a model's tokenizer say differently,
-// unless quiet is set.
+// WarnOfTokenizer prints what a tokenizer's files say differently.
 func WarnOfTokenizer(s *terminal.Streams, quiet bool, model string, t *tokenize.Tokenizer) {
 	warning := t.Warning()
 	if warning != "" {

@@ -17,11 +17,9 @@ import (
 )
 
 const (
-	// patience is the time before a run shows a bar, because a bar that only
-	// flickers disturbs.
+	// patience is the time before a bar shows: one that only flickers disturbs.
 	patience = 700 * time.Millisecond
-	// Pause is the usual time between two lines about a long run, if there is
-	// no terminal for a bar.
+	// Pause is the usual time between two lines about a run without a terminal.
 	Pause = time.Minute
 
 	barWidth = 10 // columns of the bar itself
@@ -54,8 +52,7 @@ func NewBar(s *terminal.Streams, quiet bool, pause time.Duration) *Bar {
 	return b
 }
 
-// Tell shows that done of total is done. describe returns a line about the
-// state of the run.
+// Tell shows that done of total is done; describe says more about it.
 func (b *Bar) Tell(done, total int64, describe func() string) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -80,8 +77,7 @@ func (b *Bar) Tell(done, total int64, describe func() string) {
 			columns = width
 		}
 	}
-	// The terminal would break a longer line, and each update would
-	// appear below the last.
+	// The terminal would break a longer line, and updates would stack up.
 	b.drawn.Describe(ansi.Truncate(describe(), max(0, columns-barWidth-len(" 100% ||  ")), "…"))
 	// If the bar cannot be drawn, the run continues.
 	_ = b.drawn.Set64(done)
@@ -130,8 +126,7 @@ var (
 	_ lm.FetchProgress = (*Transfer)(nil)
 )
 
-// NewTransfer returns a Transfer that shows the progress on bar, and writes
-// lines.
+// NewTransfer returns a Transfer with its progress on bar.
 func NewTransfer(bar *Bar, lines io.Writer) *Transfer { return &Transfer{bar: bar, lines: lines} }
 
 func (t *Transfer) Begin(file string, have, total int64) {

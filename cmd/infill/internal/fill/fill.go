@@ -128,8 +128,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		}))
 }
 
-// isObject reports whether a text is a JSON object with a key, and not a
-// template in braces.
+// isObject reports whether a text is JSON with a key, not one in braces.
 func isObject(text, key string) bool {
 	if !strings.HasPrefix(text, "{") {
 		return false
@@ -152,8 +151,7 @@ func (c *command) plan(ctx context.Context, f *infill.Filler, e cli.Entry) (*inf
 	return plan, nil
 }
 
-// fill fills a plan, and writes the states of its chains if a file is named for
-// them.
+// fill fills a plan, and writes the states of its chains if a file is named.
 func (c *command) fill(ctx context.Context, plan *infill.Plan, observe func(infill.Progress)) (*infill.Result, error) {
 	if c.trace == "" {
 		return plan.Fill(ctx, observe)
@@ -237,8 +235,7 @@ func fromFile(name string) string {
 	return fmt.Sprintf("to fill a column of a file: infill run %s -o out.%s --column NAME", name, form)
 }
 
-// misspelt returns a hint if a template seems to be a file or a mistyped
-// command, else "".
+// misspelt returns a hint if a template seems to be a file or a command.
 func misspelt(root *cobra.Command, template string) string {
 	info, err := os.Stat(template)
 	if err == nil && info.Mode().IsRegular() {

@@ -175,8 +175,7 @@ func describe(err error) error {
 	return cli.Describe(err)
 }
 
-// text returns the text of the argument, of the file that it names, or of
-// standard input.
+// text returns the argument, the text of its file, or standard input.
 func (c *command) text(ctx context.Context, args []string, text bool) (string, error) {
 	if len(args) == 0 || args[0] == "-" {
 		content, err := c.input(ctx)

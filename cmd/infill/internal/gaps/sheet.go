@@ -25,8 +25,7 @@ type sheetOptions struct {
 	key   bool // whether the right answers are printed, apart
 	title string
 	lang  string // language of the text, in HTML
-	// Versions is how many pages there are, each with its order of options; 0 for one
-	// that has no letter.
+	// Versions is how many pages there are; 0 for one that has no letter.
 	Versions int `option:"versions" minimum:"2" maximum:"10" word:"N" help:"N pages for neighbours: the same gaps and answers, in another order in each"`
 }
 
@@ -276,8 +275,7 @@ func accepted(g infill.Gap, escape *strings.Replacer) (list []string) {
 // controls are the characters that GIFT reads.
 var controls = strings.NewReplacer("~", `\~`, "=", `\=`, "#", `\#`, "{", `\{`, "}", `\}`, ":", `\:`, `\`, `\\`)
 
-// weighed returns an answer that begins with % behind its weight in per cent: else GIFT
-// could read one from it.
+// weighed puts a weight before an answer with %, which GIFT would read as one.
 func weighed(percent, answer string) string {
 	if strings.HasPrefix(answer, "%") {
 		return "%" + percent + "%" + answer

@@ -40,8 +40,7 @@ type command struct {
 	}
 }
 
-// NewCmd returns the command infill models with its subcommands, which manage
-// the store of models.
+// NewCmd returns infill models, whose commands manage the store.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	c := &command{streams: s, format: "text"}
 	cmd := &cobra.Command{

@@ -26,8 +26,7 @@ var ownText []byte
 // mostRows is the number of tokens that are masked to compare two models.
 const mostRows = 4000
 
-// quantize makes a copy of a model in int8, and measures how far it is from the
-// model.
+// quantize makes a copy of a model in int8, and measures its distance.
 func (c *command) quantize(ctx context.Context, args []string) error {
 	if err := lm.CheckInt8(); err != nil {
 		return fmt.Errorf("%w; stay with the model in float", err)
@@ -99,9 +98,8 @@ func readTexts(text []byte, tokenizer *tokenize.Tokenizer, positions int) (texts
 	return texts, others
 }
 
-// distance says how far the probabilities of a copy in int8 are from those of
-// its model. Each token of the texts was masked once. Errors are standard
-// errors, between texts.
+// distance says how far a copy in int8 is from its model. Each token was masked
+// once. Errors are standard errors, between texts.
 type distance struct {
 	texts, tokens int
 	float, int8   mean // nats a token
@@ -113,8 +111,7 @@ type distance struct {
 // mean is a mean over tokens, with its standard error.
 type mean struct{ value, err float64 }
 
-// meanOf returns the mean of values, which come in lists that are independent of
-// each other.
+// meanOf returns the mean of lists that are independent of each other.
 func meanOf(values [][]float64) mean {
 	sum := 0.0
 	n := 0

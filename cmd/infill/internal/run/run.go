@@ -1,5 +1,4 @@
-// Package run has infill run and infill augment, which fill or change all
-// texts of a file.
+// Package run has infill run and infill augment, which read whole files.
 package run
 
 import (
@@ -127,8 +126,7 @@ func (o *batchOptions) run(ctx context.Context) (err error) {
 	return tell(ctx, o.streams, o.Quiet, o.job.Shard, summary, err)
 }
 
-// tell prints the counts of a run, and returns err as an error that has the
-// right exit code.
+// tell prints the counts of a run, and gives err the right exit code.
 func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary, err error) error {
 	var changed *journal.ChangedError
 	var input *batch.InputError
@@ -187,8 +185,7 @@ func tell(ctx context.Context, s *terminal.Streams, quiet bool, shard batch.Shar
 	return verdict(s, quiet, shard, b)
 }
 
-// verdict tells of rejected records, whose exit code is the same whenever the
-// run is done.
+// verdict tells of rejected records, with one exit code whenever it is done.
 func verdict(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
 	switch {
 	case b.Rejected == 0:

@@ -347,8 +347,7 @@ func (r row) right() bool {
 	return len(r.scores) == 2 && r.scores[0].LogLikelihood > r.scores[1].LogLikelihood
 }
 
-// beside adds the user's columns to o. It gives the text the name that it had
-// in the user's data.
+// beside adds the user's columns to o. The text gets the user's name for it.
 func (r row) beside(o rawjson.Object) rawjson.Object {
 	if r.model != "" && o.Get("model") == nil { // the JSON of a text has it
 		name, _ := json.Marshal(r.model) // a text can always be encoded
@@ -443,8 +442,7 @@ func (c *command) each(ctx context.Context, f *infill.Filler, name string, end f
 		})
 }
 
-// before returns the context of a record: its own, if it has a column for it,
-// or the flag's.
+// before returns a record's own context, if it has one, or the flag's.
 func (c *command) before(of rawjson.Object) (text string, own bool, err error) {
 	value := of.Given(contextColumn)
 	if value == nil || slices.Contains(c.keep, contextColumn) { // nor is a column of texts a context

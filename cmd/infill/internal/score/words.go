@@ -52,8 +52,7 @@ func (r row) wordColumns() []any {
 	return columns
 }
 
-// position returns the number, from 1, of the text between spaces to which a word
-// belongs.
+// position returns the number, from 1, of a word's text between spaces.
 func (r row) position(w infill.ScoredWord) int {
 	runes := []rune(r.scores[0].Text)
 	position := len(strings.Fields(string(runes[:w.Start])))
@@ -87,8 +86,7 @@ func (r row) find(word string) (position int, err error) {
 // steps are bounds between the colours of words, in bits.
 var steps = []float64{2, 4, 8, 16}
 
-// colours are the backgrounds of words from the least surprising on. The first
-// is that of the terminal.
+// colours are the backgrounds of words, of the least surprising the terminal's.
 var colours = []ansi.Color{nil, ansi.IndexedColor(230), ansi.IndexedColor(222), ansi.IndexedColor(215),
 	ansi.IndexedColor(203)}
 

@@ -124,9 +124,8 @@ func (c *conversation) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// request reads a line. It returns no method for an answer, because the program
-// asks the agent nothing. With an error, the request has the id to answer to,
-// if the line tells it.
+// request reads a line. An answer gives no method, as the agent is asked
+// nothing. With an error, the request has the id to answer to, if there is one.
 func (c *conversation) request(line []byte) (*jsonrpc.Request, error) {
 	request := &jsonrpc.Request{}
 	fields, wrong := rawjson.Parse(line)

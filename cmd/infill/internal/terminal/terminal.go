@@ -1,6 +1,5 @@
-// Package terminal holds the three streams of a command and the properties of
-// the terminals behind them. Commands use no other streams, so that tests can
-// replace a terminal.
+// Package terminal holds the streams of a command and the properties of their
+// terminals. Commands use no others, so that tests can replace a terminal.
 package terminal
 
 import (
@@ -22,8 +21,7 @@ type Streams struct {
 
 	InTerminal, OutTerminal, ErrTerminal bool
 
-	// Width is the number of columns of the terminal behind Out, or 0 if
-	// Out is no terminal.
+	// Width is the number of columns of Out, or 0 if it is no terminal.
 	Width int
 	// Environment holds KEY=VALUE pairs, like os.Environ.
 	Environment []string

@@ -103,8 +103,7 @@ func run(ctx context.Context, o *tuiOptions) error {
 		return &cli.Failure{Err: errors.New("the screen needs a terminal for standard input and standard error"),
 			Hint: `infill "he had [MASK] me" needs none`}
 	}
-	// Download a missing library before the screen appears, so that the
-	// progress is visible.
+	// A missing library is fetched before the screen hides the progress.
 	if _, err := lm.LocateLibrary(ctx, o.Device, cli.FetchProgress(s, o.Quiet)); err != nil {
 		return err
 	}
