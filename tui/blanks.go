@@ -19,15 +19,13 @@ type blanksPage struct {
 
 var _ page = (*blanksPage)(nil)
 
-// value is a word of a blank, with its probability by itself and its share of
-// the fills; either is NaN if unknown.
+// value is a word of a blank; NaN if its numbers are unknown.
 type value struct {
 	text         string
 	alone, share float64
 }
 
-// values lists the words of a blank, the word with the largest share first.
-// shares is false if shares are unknown.
+// values lists a blank's words by their shares, if these are known.
 func (p *blanksPage) values(blank int) (list []value, shares bool) {
 	s := p.m.run.shown
 	if s == nil || blank >= len(s.result.Alone) {
@@ -113,8 +111,7 @@ func (p *blanksPage) render(columns, rows int) string {
 	return beside(m.line.Render(" │ "), rows-1, tables...) + "\n" + m.faint.Render(" "+cut(told, columns-2))
 }
 
-// table draws the words of a blank. If choose is true and the blank is the one
-// at the cursor, its chosen row is marked.
+// table draws a blank's words, and marks the chosen row if choose is true.
 func (p *blanksPage) table(blank, columns, rows int, choose bool) string {
 	m := p.m
 	list, shares := p.values(blank)

@@ -104,8 +104,7 @@ func number(format string, x *float64) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// inTwo colours a sparkline of the given number of values: the warm-up in one
-// colour, later steps in another.
+// inTwo colours a sparkline: the warm-up in one colour, later steps in another.
 func (p *chainsPage) inTwo(s *snapshot, text string, values int) string {
 	runes := []rune(text)
 	at := len(runes)

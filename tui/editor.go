@@ -35,19 +35,16 @@ func newInput(text string, limit int) textinput.Model {
 	input := textinput.New()
 	input.CharLimit = limit
 	input.SetValue(text)
-	// ctrl+v would read the clipboard of the machine that runs the program.
-	// Pasting is left to the terminal.
+	// ctrl+v would read the clipboard of this machine, not the terminal's.
 	input.KeyMap.Paste.SetEnabled(false)
-	// The screen decides which keys the field gets. The command that Focus
-	// returns only makes the cursor blink.
+	// The command that Focus returns only makes the cursor blink.
 	input.Focus()
 	return input
 }
 
 func (e *editor) text() string { return e.input.Value() }
 
-// edit applies a key or a paste, and reports whether the text has changed. blank
-// is a further spelling of a blank, or "".
+// edit applies a key or a paste, and reports whether the text has changed.
 func (e *editor) edit(message tea.Msg, blank string) (changed bool) {
 	before := e.text()
 	times := 1
@@ -126,8 +123,7 @@ func wordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)
 }
 
-// blankWord replaces the word at or before the cursor by a blank. It returns
-// false if there is no word.
+// blankWord makes a blank of the word at the cursor, if there is one.
 func (e *editor) blankWord(blank string) bool {
 	text := e.text()
 	at := e.cursor()
@@ -193,8 +189,7 @@ func (e *editor) render(m *model, columns, rows int) []string {
 	return lines[from:min(from+rows, len(lines))]
 }
 
-// underCursor draws the character under the cursor. A space becomes a no-break
-// space, so that no line breaks there.
+// underCursor draws a character. At a no-break space no line breaks.
 func (s *styles) underCursor(text string) string {
 	text = harmless(text)
 	if text == " " {

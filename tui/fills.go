@@ -149,8 +149,7 @@ func (p *fillsPage) empty() string {
 	return "the fills come here"
 }
 
-// render draws the list of fills with the summary below it, and, if there is
-// room, the chosen blank at its side.
+// render draws the fills, and, if there is room, the chosen blank beside.
 func (p *fillsPage) render(columns, rows int) string {
 	m := p.m
 	if m.width >= wideColumns {
@@ -184,9 +183,8 @@ func (p *fillsPage) page(columns, rows int) string {
 	return p.table(columns, rows-len(notes)) + strings.TrimSuffix("\n"+strings.Join(notes, "\n"), "\n")
 }
 
-// summary returns lines on how the result was found, as the command prints them,
-// and the result's warnings. This page lists all fills found, so it needs no
-// warning about how the run ended.
+// summary says how the result was found, and its warnings, but not how the run
+// ended: this page lists all fills.
 func summary(s *snapshot) []string {
 	r := s.result
 	line := ask.Found(r)
@@ -244,8 +242,7 @@ func (p *fillsPage) columns(columns int) []column {
 	return list
 }
 
-// weight returns the value that a fill's bar shows: the probability, or the
-// share of a sampler's draws.
+// weight is what a fill's bar shows: its probability, or its share of draws.
 func weight(f *infill.Fill) float64 {
 	switch {
 	case f.Probability != nil:

@@ -310,8 +310,7 @@ func (m *model) finished(message finishedMsg) {
 	}
 }
 
-// edited handles a change of the template. It stops the run at once, and begins
-// another after a pause in the typing.
+// edited stops the run, and begins another after a pause in the typing.
 func (m *model) edited() tea.Cmd {
 	m.abandon()
 	m.edits++
@@ -345,8 +344,7 @@ func (m *model) turnTo(blank int) {
 	}
 }
 
-// pin fixes a word in the chosen blank, and fills the other blanks again. If
-// that word is already fixed, pin frees it.
+// pin fixes a word in the chosen blank, or frees it, and fills again.
 func (m *model) pin(word string) tea.Cmd {
 	switch old, pinned := m.pins[m.blank]; {
 	case m.run.stale:

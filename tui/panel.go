@@ -36,8 +36,7 @@ type field struct {
 // none is the value of the field sampler for a search, or for draws.
 const none = "none"
 
-// newPanel returns a panel with ask.Options, the sampler and options of chains
-// first, and the model last.
+// newPanel returns a panel: options of chains, all others, the model.
 func newPanel(s *styles, given []ask.Given, model string, models []string) *panel {
 	p := &panel{styles: s}
 	for _, chains := range []bool{true, false} {
@@ -172,8 +171,7 @@ func (p *panel) move(by int) {
 	p.fault = ""
 }
 
-// turn changes the field to the next or previous suggested value. A number
-// without suggestions goes up or down by 1.
+// turn takes the next or previous value; a number goes up or down by 1.
 func (p *panel) turn(by int) {
 	f := p.current()
 	p.typed = false
@@ -195,8 +193,7 @@ func (p *panel) turn(by int) {
 
 func (f *field) counts() bool { return f.Values == nil && f.Word == "N" }
 
-// typeText types text into the chosen field. The first text typed since the
-// field was chosen replaces its value.
+// typeText types into the chosen field; the first text replaces its value.
 func (p *panel) typeText(text string) {
 	f := p.current()
 	if f.Closed || text == "" {
@@ -214,8 +211,7 @@ func (p *panel) typeText(text string) {
 	}
 }
 
-// options reads the fields. If a value is wrong, it chooses that field, shows the
-// error, and returns false.
+// options reads the fields. It chooses a wrong one, and shows its error.
 func (p *panel) options() (given []ask.Given, r infill.Request, model string, ok bool) {
 	for _, f := range p.shown() {
 		switch {

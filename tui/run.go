@@ -15,8 +15,7 @@ import (
 	"infill/tokenize"
 )
 
-// jobs runs the screen's commands, and ends them with the screen, because
-// bubbletea does not wait for commands.
+// jobs ends the screen's commands with it: bubbletea does not wait for them.
 type jobs struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -80,8 +79,7 @@ type stream struct {
 	over   chan struct{}
 }
 
-// These are the messages of a run. The screen ignores a message whose number is
-// that of an abandoned run.
+// These are messages of a run; those of abandoned runs are ignored.
 type (
 	snapshotMsg struct {
 		number   int
@@ -127,8 +125,7 @@ const (
 	mostDrawn = 2000                  // most fills listed of a run with chains, unless the option top is larger
 )
 
-// run fills, and returns the last snapshot, or nil if nothing was found. A
-// stopped run may have found something.
+// run fills, and returns the last snapshot, or nil. A stopped run may have one.
 func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
 	asked := q.asked
 	_, chains := asked.Chains()
@@ -195,8 +192,7 @@ func (s *snapshot) stats() *infill.ChainStats {
 	return s.result.Stats.Chains
 }
 
-// recorder collects the steps of a run as snapshots for the screen. Only the
-// goroutine that fills uses it.
+// recorder collects a run's steps. Only the goroutine that fills uses it.
 type recorder struct {
 	request
 	snapshot
@@ -235,8 +231,7 @@ func (r *recorder) add(p infill.Progress) {
 	r.stepSize = p.StepSize
 }
 
-// read returns the template with the given numbers of pieces. If that fails, it
-// returns nil, as Fill reports the error.
+// read returns the template with its pieces, or nil: Fill tells the error.
 func (r *recorder) read(pieces []int) *tokenize.Template {
 	t, err := r.filler.Tokenizer().Shortest(r.asked.Template, string(r.asked.Blank))
 	if err != nil {
@@ -278,9 +273,8 @@ func (r *recorder) snap() *snapshot {
 	return &s
 }
 
-// finish returns the snapshot of a finished run. If the sampler did not
-// compute log-likelihoods on the way, the result has them, and finish writes
-// these into the histories.
+// finish returns the last snapshot. Its histories get the log-likelihoods that
+// only the result has.
 func (r *recorder) finish(result *infill.Result) *snapshot {
 	s := r.snap()
 	if s.result != nil {

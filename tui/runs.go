@@ -49,8 +49,7 @@ func (p *runsPage) load() tea.Cmd {
 	})
 }
 
-// take shows the evaluation as load has read it. While it is not complete, take
-// returns a command to load it again.
+// take shows what load has read, and loads again until it is complete.
 func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	p.state = s
 	p.methods = nil

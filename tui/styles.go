@@ -23,8 +23,7 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 	style := lipgloss.NewStyle
 	complete := lipgloss.Complete(profile)
 	fitting := lipgloss.LightDark(!light)
-	// The 16 basic colours are the terminal's own, so they suit its background.
-	// Finer colours depend on the background.
+	// The 16 basic colours suit the terminal's background; finer ones may not.
 	shade := func(darkTrue, dark256, lightTrue, light256, basic string) color.Color {
 		return complete(lipgloss.Color(basic), fitting(lipgloss.Color(light256), lipgloss.Color(dark256)),
 			fitting(lipgloss.Color(lightTrue), lipgloss.Color(darkTrue)))

@@ -73,8 +73,7 @@ func right(text string, columns int) string {
 
 func spaces(columns int) string { return strings.Repeat(" ", max(columns, 0)) }
 
-// between puts left at the left end and rightEnd at the right end of a line. If
-// need be, it shortens left.
+// between puts two texts at the ends of a line, and shortens left if need be.
 func between(left, rightEnd string, columns int) string {
 	rightEnd = fit(rightEnd, min(columns, width(rightEnd)))
 	return fit(left, columns-width(rightEnd)) + rightEnd
@@ -139,9 +138,8 @@ func bar(share float64, columns int) string {
 	return fit(strings.Repeat("━", halves/2)+strings.Repeat("╸", halves%2), columns)
 }
 
-// sparkline draws values as blocks whose heights go from low (the lowest block)
-// to high. If there are more values than columns, a column shows the mean of
-// several values. A NaN leaves a gap.
+// sparkline draws values as blocks from low to high, in each column the mean of
+// several if need be. A NaN leaves a gap.
 func sparkline(values []float32, columns int, low, high float64) string {
 	if len(values) == 0 || columns <= 0 {
 		return ""

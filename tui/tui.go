@@ -27,8 +27,7 @@ import (
 
 // Config holds the first template, model and options of the screen, and its terminal.
 type Config struct {
-	// Template is the first template, filled at once. If it is "", the screen
-	// waits for the user to write one.
+	// Template is the first one, filled at once; "" if the user writes it.
 	Template string
 	// Folder is the folder of an evaluation to show, or "".
 	Folder string
@@ -61,8 +60,7 @@ type Filler interface {
 
 var _ Filler = (*infill.Filler)(nil)
 
-// mostStates is the largest number of states, of all chains of a run together,
-// as the screen keeps every state.
+// mostStates bounds a run's states of all chains, which are all kept.
 const mostStates = 2_000_000
 
 // requestOf returns a request, or an *infill.OptionError for wrong options and

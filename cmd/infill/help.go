@@ -39,8 +39,7 @@ func describe(cmd *cobra.Command) {
 	}
 }
 
-// helpTopics returns a command without an action for each topic, so that
-// `infill help TOPIC` prints its text.
+// helpTopics returns commands that `infill help TOPIC` prints the text of.
 func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 	files, _ := helpTexts.ReadDir("help/topics") // never fails, as the folder is embedded in the program
 	for _, f := range files {
@@ -60,8 +59,7 @@ func helpTopics(root *cobra.Command) (topics []*cobra.Command) {
 
 const usageWidth = 100
 
-// setUsage makes the help of the root command show only its own text, and the
-// help of any other command its flags.
+// setUsage shows the root's own text alone, and the flags of others.
 func setUsage(root *cobra.Command) {
 	// Cobra's own template prints each flag on one line, however long that is.
 	cobra.AddTemplateFunc("own", func(cmd *cobra.Command) string {
@@ -129,8 +127,7 @@ func helpOf(of *cobra.Command, typed string) (offers []cobra.Completion) {
 	return offers
 }
 
-// refuseUnknownShell makes `infill completion NAME` an error where no shell has
-// that name. Cobra prints a help.
+// refuseUnknownShell refuses shells for which Cobra would print a help.
 func refuseUnknownShell(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"}) // it is there now

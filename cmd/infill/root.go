@@ -22,14 +22,12 @@ import (
 	"infill/cmd/infill/internal/tui"
 )
 
-// Main runs the program with the given streams and arguments, without the
-// program's name. It returns the exit code. Interrupt, termination and hangup
-// signals cancel the program.
+// Main runs the program with arguments, without its name, and returns the exit
+// code. Interrupt, termination and hangup signals cancel it.
 func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, cli.Stops()...)
 	defer stop()
-	// After the first signal, the default handling is back, so that a second
-	// signal ends the process at once.
+	// The default handling is back after a signal: a second one kills.
 	defer context.AfterFunc(ctx, stop)()
 	// Else a write to a closed standard output would end the process at once.
 	pipe := make(chan os.Signal, 1)

@@ -124,8 +124,7 @@ func readOrder(text string) (any, error) {
 var (
 	inQuotes  = regexp.MustCompile(`"[^"]*"`)
 	listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
-	// listInside finds the number of a list where a word stands: spaces part
-	// lists, and neither ; nor , does.
+	// listInside finds a list's number among words: only spaces part lists.
 	listInside = regexp.MustCompile(`[,;]\s*\d+\s*=`)
 )
 
@@ -156,8 +155,7 @@ func readLists(text string) (lists map[int][]string, ok bool) {
 	return numbered(values)
 }
 
-// listsOf reads values such as "1=red,blue", each the list of a blank. Values
-// without "=" are words for all blanks.
+// listsOf reads "1=red,blue", and without "=" words for all blanks.
 func listsOf(values []string) (lists map[int][]string, ok bool) {
 	all := map[string][]string{}
 	for _, text := range values {

@@ -47,8 +47,7 @@ var (
 // Options lists the options of requests for fills, in the order of the command's help.
 func Options() []Option { return options.Options() }
 
-// Find returns the option with a name. It accepts the spellings of JSON too: _
-// for -, and "slots" for "slot".
+// Find returns an option by its name, an alias, or as JSON writes it, with _.
 func Find(name string) (o Option, ok bool) { return options.Find(name) }
 
 // MustFind returns the option with a name. It panics for a name that no option
@@ -74,8 +73,7 @@ func MustGive(name, text string) Given {
 // Last returns the last value given for an option; ok is false if there is none.
 func Last(given []Given, name string) (g Given, ok bool) { return option.Last(given, name) }
 
-// Facts returns the options that a result of the request depends on, with their
-// texts, in the order of Options.
+// Facts returns the options that a result depends on, as Options orders them.
 func Facts(r infill.Request) []Fact {
 	r = r.Settled()
 	return slices.Concat(options.Said(r.Method), options.Said(r.Fit), options.Said(r))

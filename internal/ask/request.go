@@ -9,9 +9,8 @@ import (
 	"infill/internal/rawjson"
 )
 
-// NewRequest makes a request of the options that were given, on one level or on
-// several: the options of a record, say, above those of the command. Of several
-// values of one option, the last counts.
+// NewRequest makes a request of options on one level or several, such as those
+// of a record above the command's. Of several values, the last counts.
 func NewRequest(template string, levels ...[]Given) (infill.Request, error) {
 	given, err := unfolded(levels)
 	if err != nil {

@@ -68,8 +68,7 @@ func readSampler(text string) (any, error) {
 	return w, nil
 }
 
-// written is a sampler as a user wrote it: with settings that are options of chains,
-// which unfolded gives by themselves.
+// written is a sampler as written, with options that unfolded gives apart.
 type written struct {
 	text    string
 	sampler samplers.Sampler

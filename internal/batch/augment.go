@@ -39,8 +39,7 @@ type Augment struct {
 	KeepStopWords bool `option:"keep-stop-words" help:"never mask the, of, not and the like (English)"`
 	// Protect lists texts and patterns that are never masked, see [tokenize.Find].
 	Protect []string `option:"protect" word:"TEXT,..." help:"words and other texts that are never masked; ~ begins a pattern, as in ~[A-Z]+-[0-9]+"`
-	// Context chooses what the model reads before the masked text: nothing
-	// ("none") or the text itself ("original").
+	// Context is what the model reads before: "none", or "original", the text.
 	Context      string `option:"context" default:"none" enum:"none,original" help:"what the model reads before the text; original is the text itself, whose masked words do not come back"`
 	NotOriginal  bool   `option:"not-original" help:"no blank takes a word that was masked"`
 	Distinct     bool   `option:"distinct" help:"all variants of a text differ from it and from each other"`
@@ -53,15 +52,13 @@ type Augment struct {
 
 var _ work = (*Augment)(nil)
 
-// attempts is the largest number of draws for one variant. If Distinct is set,
-// a draw that repeats a text is dropped.
+// attempts bounds the draws for one variant, if some repeat a text.
 const attempts = 8
 
 func (a *Augment) column() string                     { return a.Key }
 func (a *Augment) options([]string) ([]string, error) { return nil, nil }
 
-// layout puts the columns of a variant after those of the input. The variant's
-// text takes the place of the text.
+// layout puts a variant's columns behind the input's, its text in place.
 func (a *Augment) layout(input []string, _ Form) Layout {
 	a.renamed = rawjson.Beside(input, a.Key, func(name string) bool { return slices.Contains(variantKeys, name) })
 	if !slices.Contains(input, a.Key) { // no record has the text
@@ -142,8 +139,7 @@ type variant struct {
 
 var variantKeys = rawjson.Keys[variant]()
 
-// do returns a row for each variant: the record's columns with the text
-// replaced, and then the columns of variant.
+// do returns a row for each variant, with the columns of variant last.
 func (a *Augment) do(ctx context.Context, r Record, form Form) (made Rows, err error) {
 	variants, err := a.vary(ctx, r)
 	if err != nil {
@@ -236,8 +232,7 @@ func (a *Augment) vary(ctx context.Context, r Record) (made []variant, err error
 
 var errHoldsBlank = reject("the text holds a blank itself: fill it with infill run first")
 
-// draw makes a variant of text by a request. It masks count of the words, which
-// are byte ranges, and fills them.
+// draw masks count of the words, which are byte ranges, and fills them.
 func (a *Augment) draw(ctx context.Context, filler *infill.Filler, random *rand.Rand, r infill.Request, text string,
 	words [][2]int, count int) (*variant, error) {
 	chosen := slices.Clone(words)
@@ -285,8 +280,7 @@ func (a *Augment) draw(ctx context.Context, filler *infill.Filler, random *rand.
 	return &variant{Original: text, Masked: masked, Fills: f.Values, LogLikelihood: &f.LogLikelihood, text: f.Text}, nil
 }
 
-// words returns the number of the words of a text that are not protected, and the
-// byte ranges of those that may be masked.
+// words counts words that are not protected, and returns those to mask.
 func (a *Augment) words(text string) (all int, mayMask [][2]int, err error) {
 	parts, err := a.Filler.Maskable(text, a.protected(text)...)
 	for _, part := range parts {

@@ -23,12 +23,10 @@ import (
 	"infill/internal/rawjson"
 )
 
-// Shard is a part of a run: the part number Index, from 1, of Count parts. The
-// zero value is the whole run.
+// Shard is part Index, from 1, of Count parts; zero is the whole run.
 type Shard struct{ Index, Count int }
 
-// String returns the text that UnmarshalText reads, such as "2/8". For the
-// whole run it returns "".
+// String returns a text such as "2/8"; "" for the whole run.
 func (s Shard) String() string {
 	if s.Count == 0 {
 		return ""
@@ -39,8 +37,7 @@ func (s Shard) String() string {
 // MarshalText returns the text that UnmarshalText reads, such as "2/8".
 func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a part such as "2/8". The text of its error completes the
-// sentence `"x" is not …`.
+// UnmarshalText reads such a text. Its errors complete `"x" is not …`.
 func (s *Shard) UnmarshalText(text []byte) error {
 	_, err := fmt.Sscanf(string(text), "%d/%d", &s.Index, &s.Count)
 	if err != nil || s.Index < 1 || s.Index > s.Count || s.Count > 10000 || s.String() != string(text) {
@@ -90,19 +87,16 @@ func pathOf(output string, s Shard) string {
 	return filepath.Join(folderOf(output), fmt.Sprintf("%05d-of-%05d.jsonl", s.Index, s.Count))
 }
 
-// These files in the folder of the parts are renamed to the output and the file
-// of rejects when they are complete.
+// When they are complete, these files become the output and the rejects.
 const (
 	outputPart  = "output.part"
 	rejectsPart = "rejects.part"
 )
 
-// ours matches the names of a run's files in the folder of the parts, including
-// their lock files.
+// ours matches a run's files in the folder of the parts, and their locks.
 var ours = regexp.MustCompile(`^\.?(\d{5}-of-(\d{5})\.jsonl|output\.part|rejects\.part)(\.lock)?$`)
 
-// partsThere returns the Count of the parts in the run's folder, or 0 if the
-// folder has no parts.
+// partsThere returns the Count of the parts in the run's folder, or 0.
 func partsThere(output string) (count int, err error) {
 	entries, err := os.ReadDir(folderOf(output))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -123,8 +117,7 @@ func partsThere(output string) (count int, err error) {
 	return count, nil
 }
 
-// removeParts removes the parts of a run. It removes their folder as well,
-// unless files of others are in the folder.
+// removeParts removes a run's parts, and a folder with no files of others.
 func removeParts(output string) error {
 	entries, err := os.ReadDir(folderOf(output))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,8 +142,7 @@ type head struct {
 	Part    Shard  `json:"part"`
 	Records int64  `json:"records"` // number of records in the whole input
 	Layout  Layout `json:"layout"`
-	// Mode holds the permissions of the file that the output replaces; 0 if the
-	// output replaces no file.
+	// Mode is that of the file that the output replaces, or 0.
 	Mode fs.FileMode `json:"mode,omitempty"`
 	// Settings are the same in all parts of a run. They include the SHA-256 of
 	// the input, and the form of the output.
@@ -212,8 +204,7 @@ const lineKey = `,"rows":[`
 // rowSeparator stands between them: no line has a tab, since JSON escapes it.
 const rowSeparator = ",\t"
 
-// encode returns the entry as a line of a part. The lines of output stand in it byte by
-// byte, so that join copies them.
+// encode returns a line of a part. Lines of output stand in it byte by byte.
 func (e *entry) encode() ([]byte, error) {
 	head := *e
 	head.Lines = nil
@@ -273,8 +264,7 @@ func (p *part) finished() bool {
 	return p.records == own
 }
 
-// read takes a line of a part. It returns nil for the head, and an entry for
-// every other line.
+// read takes a line of a part. It returns nil for the head, else an entry.
 func (p *part) read(line []byte) (*entry, error) {
 	if p.head == nil {
 		h := new(head)
@@ -350,8 +340,7 @@ func eachEntry(output string, count int, do func(e *entry) error) (*Summary, err
 	return s, nil
 }
 
-// join writes the output of a run whose parts are all finished. It keeps the
-// parts.
+// join writes the output of a run whose parts are finished, and keeps them.
 func join(ctx context.Context, output string, kept int64) (_ *Summary, err error) {
 	folder := folderOf(output)
 	count, err := partsThere(output)
@@ -422,8 +411,7 @@ func join(ctx context.Context, output string, kept int64) (_ *Summary, err error
 	return s, nil
 }
 
-// publish gives the finished files of a run their names. The output comes last:
-// if it exists, everything else does.
+// publish names the finished files, the output last: then all else exists.
 func publish(output, made, rejects string, h *head, r receipt) error {
 	// An earlier run's file of rejects does not belong to this output.
 	err := removeAny(rejectsOf(output))
@@ -450,8 +438,7 @@ func publish(output, made, rejects string, h *head, r receipt) error {
 	return os.Rename(made, output)
 }
 
-// headOf returns the head of the first part that has one. If none has, the error says
-// which parts are not finished.
+// headOf returns the first head of a part; else which are not finished.
 func headOf(output string, count int) (*head, error) {
 	for i := range count {
 		h, err := readHead(pathOf(output, Shard{i + 1, count}))
@@ -505,8 +492,7 @@ type rejected struct {
 	Error string `json:"error"`
 }
 
-// areRejects reports whether the file at path is missing, or begins like a file
-// of rejected records.
+// areRejects reports whether path is missing, or begins like rejects.
 func areRejects(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {

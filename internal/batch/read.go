@@ -28,8 +28,7 @@ const (
 	// maxRecord is the largest number of bytes in a record, far more than a
 	// model can read. A longer record is rejected, and reading goes on.
 	maxRecord = 1 << 20
-	// maxLine is the largest number of bytes that the reader buffers to find
-	// the end of a line, or of a CSV record.
+	// maxLine bounds what is buffered to find the end of a line or record.
 	maxLine = 1 << 25
 )
 
@@ -51,9 +50,8 @@ type Record struct {
 // caller returns who asks for the record's rows: earlier records go first.
 func (r Record) caller() *lm.Caller { return &lm.Caller{Heavy: true, Turn: r.Number} }
 
-// Reader reads the records of a text in one of the forms, in order. A wrong
-// line does not end the reading. Broken CSV does end it, because nobody can say
-// where the next record begins.
+// Reader reads records in order. A wrong line does not end the reading, but
+// broken CSV does: nobody can say where the next record begins.
 type Reader struct {
 	form         Form
 	column       string // column for plain text
@@ -65,8 +63,7 @@ type Reader struct {
 	tabs  *tabs       // reader of TSV, behind lines
 	more  int         // further lines that the last record of TSV took
 	table *csv.Reader // reader of CSV, instead of lines
-	// limit bounds the bytes of a CSV record. Otherwise an opening quote
-	// without an end would read the whole file.
+	// limit bounds a CSV record: an open quote would read the whole file.
 	limit  *io.LimitedReader
 	breaks *breaks // of all CSV that was read
 	// ahead is the record of CSV that was read and not yet returned, and follows the
@@ -81,8 +78,7 @@ type Reader struct {
 
 var errLong = fmt.Errorf("longer than %d bytes: close its quotes, or split it", maxLine)
 
-// NewReader returns a Reader of plain text or JSON lines. For a table,
-// openInput also reads the header.
+// NewReader returns a Reader without a table's header, see openInput.
 func NewReader(r io.Reader, form Form, column string) *Reader {
 	r = lines.Text(r)
 	s := &Reader{form: form, column: column}
@@ -163,8 +159,7 @@ func (s *Reader) split() (r Record, err error) {
 	return r, err
 }
 
-// splitCSV returns the cells of the next record; none for an empty line, which
-// the reader of CSV leaves out.
+// splitCSV returns a record; none for an empty line, which CSV leaves out.
 func (s *Reader) splitCSV() (cells []string, err error) {
 	if s.ahead == nil {
 		s.ahead, err = s.readCSV()
@@ -248,8 +243,7 @@ func (s *Reader) nextLine() (string, error) {
 	return line, nil
 }
 
-// parse sets r.Object and r.Blank from the line or cells of a record. It
-// returns an error if they are not valid.
+// parse sets r.Object and r.Blank, or returns what is not valid.
 func (s *Reader) parse(r *Record) (err error) {
 	text := r.raw + strings.Join(r.cells, "")
 	switch r.Blank = strings.TrimSpace(text) == ""; {
@@ -276,8 +270,7 @@ func (s *Reader) parse(r *Record) (err error) {
 	return err
 }
 
-// named gives the key with the text the name that the user gave, if both look
-// equal.
+// named gives the key of the text the user's name, if both look equal.
 func (s *Reader) named(o rawjson.Object) {
 	if o.Get(s.column) != nil {
 		return
@@ -369,8 +362,7 @@ func (s *Reader) readHeader() error {
 	return nil
 }
 
-// has returns an error if the file is a table without this column. A column whose
-// name looks equal gets this name.
+// has returns an error if a table lacks the column, or one that looks equal.
 func (s *Reader) has(column string) error {
 	if s.names == nil || slices.Contains(s.names, column) {
 		return nil

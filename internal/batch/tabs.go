@@ -54,8 +54,7 @@ type tabLine struct {
 	closes    int      // where a cell in quotes ends that began in a line before; -1 if it goes on
 }
 
-// wrapped counts the cells of several lines, which only the reading of quotes
-// made so.
+// wrapped counts the cells of several lines, by the reading of quotes.
 type wrapped struct {
 	cells, most     int // number of cells, and of lines of the longest
 	first, firstEnd int // lines of the first, from 1
@@ -209,8 +208,7 @@ func (t *tabs) cut(text string, escapes bool) (cells []string, before, opens int
 	}
 }
 
-// span is the text of a cell in quotes: from a place in one line of ahead to a
-// place in a later one.
+// span is a cell in quotes: from a place in a line of ahead to one in a later.
 type span struct{ from, start, to, end int }
 
 // joined returns the record of several lines that begins with the first of
@@ -291,8 +289,7 @@ func (t *tabs) closingAfter(i int) (at int, err error) {
 	return at, nil
 }
 
-// allFit reports whether each of the first n lines of ahead alone has the
-// header's number of cells.
+// allFit reports whether each of the first n lines alone fits the header.
 func (t *tabs) allFit(n int) bool {
 	t.misfit = max(t.misfit, t.first)
 	for t.misfit < t.first+n {

@@ -18,8 +18,7 @@ import (
 	"infill/internal/rawjson"
 )
 
-// This file has the one writer of tables: which columns there are, in which
-// order, and how a line of them is written.
+// This file has the one writer of tables: their columns and lines.
 
 // Layout holds the columns of an output table.
 type Layout struct {
@@ -28,8 +27,7 @@ type Layout struct {
 	// Copied are the columns of the input, in the order of Rows.Copied. Of one name, Own
 	// comes first.
 	Copied []string `json:"copied,omitempty"`
-	// Before and After are the columns left and right of those of the blanks: Own and
-	// Copied.
+	// Before and After are Own and Copied, on either side of the blanks.
 	Before []string `json:"before"`
 	After  []string `json:"after"`
 	// Method is the method of fills where no record has another. "" says that
@@ -78,12 +76,10 @@ func (l Layout) pick(lines []json.RawMessage) {
 
 // Rows holds the lines of output for a record.
 type Rows struct {
-	// Lines are objects for JSON lines and strings for plain text. For a table they are
-	// lists of cells (strings): those of Layout.Own, then what each blank holds, and then
-	// how many tokens that is.
+	// Lines are objects for JSON lines, and strings for plain text. For a
+	// table, each is a list: Layout.Own, what each blank holds, and its tokens.
 	Lines []json.RawMessage `json:"rows,omitempty"`
-	// Blanks is the number of blanks. Entropies are the cells of their entropies, which
-	// are the same in all rows, [blanks].
+	// Blanks is their number, Entropies the cells of all rows, [blanks].
 	Blanks    int      `json:"blanks,omitempty"`
 	Entropies []string `json:"entropies,omitempty"`
 	Method    string   `json:"method,omitempty"` // as Layout.Method
@@ -119,8 +115,7 @@ func cellsUnder(names []string, o rawjson.Object) []string {
 	return cells
 }
 
-// shape says what the records of a run have in common: the largest number of
-// blanks, and the methods that filled them.
+// shape says how many blanks records have at most, and which methods.
 type shape struct {
 	blanks  int
 	methods []string
@@ -171,8 +166,7 @@ func (l Layout) cells(to map[string]string, r *Rows, line []string) {
 	ofBlanks("entropy_", r.Entropies)
 }
 
-// ColumnType is the type of a column of a table of fills, for readers whose tables have
-// types.
+// ColumnType is the type of a column of fills, for tables that have types.
 type ColumnType struct {
 	Name string `json:"name"`
 	// Type is "text", "integer", "unsigned", "number" or "boolean"; "template" for the
@@ -180,8 +174,7 @@ type ColumnType struct {
 	Type string `json:"type"`
 }
 
-// types returns the types of the columns of a table of records with that shape, or nil if
-// it is no table of fills.
+// types returns the types of a table's columns; nil without fills.
 func (l Layout) types(s shape) (list []ColumnType) {
 	if l.Before == nil {
 		return nil
@@ -311,8 +304,7 @@ func (c *cellWriter) write(line []string) error {
 	return err
 }
 
-// tsv puts quotes around a cell only if it needs them, as readers of other programs take
-// them.
+// tsv puts a cell in quotes only if need be, as other programs take them.
 func (c *cellWriter) tsv(line []string) {
 	for i, cell := range line {
 		if i > 0 {
@@ -367,8 +359,7 @@ func (s *Sheet) Add(r Rows, copied rawjson.Object) error {
 	return rawjson.WriteLine(s.buffer, r)
 }
 
-// Write writes the rows as CSV below a line of their columns. order puts the columns in
-// order, given the copied ones.
+// Write writes the rows as CSV. order orders columns, given the copied ones.
 func (s *Sheet) Write(to io.Writer, order func(copied []string) Layout) (err error) {
 	defer func() { err = errors.Join(err, s.file.Close(), os.Remove(s.file.Name())) }()
 	err = s.buffer.Flush()

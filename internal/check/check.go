@@ -1,5 +1,4 @@
-// Package check has functions that end a test if a step fails, so that each
-// step takes one line of code.
+// Package check ends a test if a step fails, in one line of code each.
 package check
 
 import (
@@ -14,8 +13,7 @@ func OK(t testing.TB, err error) {
 	}
 }
 
-// Must returns a function that returns value, or ends the test if err is not
-// nil: check.Must(os.ReadFile(name))(t).
+// Must ends the test for an error: check.Must(os.ReadFile(name))(t).
 func Must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

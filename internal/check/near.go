@@ -23,9 +23,8 @@ const perTokenHere = 1e-5 // nats
 // gradient passes through all layers twice.
 const perDerivative = 1e-3
 
-// Nats compares a sum of log-probabilities of so many tokens, nats, or an
-// energy of so many slots, with one that another processor, program or
-// precision gave.
+// Nats compares a sum of log-probabilities of so many tokens, or an energy of
+// so many slots, with one of another processor, program or precision.
 func Nats(t testing.TB, what string, got, want float64, tokens int) {
 	t.Helper()
 	if !(math.Abs(got-want) <= perToken*float64(tokens)) {
@@ -37,8 +36,7 @@ func Nats(t testing.TB, what string, got, want float64, tokens int) {
 // tokens, in this process, lead to the same number.
 func SameNats(a, b float64, tokens int) bool { return math.Abs(a-b) <= perTokenHere*float64(tokens) }
 
-// Derivative compares a derivative of an energy with one that another
-// processor, program or precision gave.
+// Derivative compares a derivative with one of another processor or program.
 func Derivative(t testing.TB, what string, got, want float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= perDerivative*max(1, math.Abs(want))) {

@@ -84,8 +84,7 @@ func (f *failure) Unwrap() error { return f.err }
 type brokenError struct{ error }
 
 // try calls do until it succeeds, fails for good, or fails Attempts times in a
-// row that together brought less than the time has to bring. do returns how many
-// further bytes it brought.
+// row and brought too little together. do returns how many bytes it brought.
 func (c *client) try(ctx context.Context, do func() (further int64, err error)) error {
 	var came int64
 	start := time.Now()

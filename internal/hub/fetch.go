@@ -50,8 +50,7 @@ type download struct {
 	address, name, path string // name appears in errors
 	again               string // what to do if the connection broke too often
 	size                int64  // bytes; unknownSize for a file that ends with the answer
-	// sum is the expected hash, of the given kind, of the prefix and the
-	// content. It is "" if it is not known.
+	// sum is the hash expected of prefix and content; "" if it is not known.
 	kind, prefix, sum string
 	hash              hash.Hash
 

@@ -117,8 +117,7 @@ type Repository struct {
 type File struct {
 	Name string `json:"rfilename"`
 	Size int64  `json:"size"`
-	// Blob is the git object name. For a large file it names only a pointer,
-	// and does not identify the content.
+	// Blob is the git object name; of a large file, that of a pointer alone.
 	Blob  string `json:"blobId"`
 	Large *struct {
 		SHA256 string `json:"sha256"`
@@ -269,8 +268,7 @@ func (c *client) list(ctx context.Context, address string) (content []byte, err 
 	return content, err
 }
 
-// licence returns the licence on the model's card, or, if that is not a string,
-// the first licence in its tags.
+// licence returns that of the model's card, or the first in its tags.
 func licence(card any, tags []string) string {
 	if l, ok := card.(string); ok {
 		return l

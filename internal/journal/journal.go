@@ -109,8 +109,7 @@ func LockOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 }
 
-// Lock takes the lock of the file at path. If another process holds the lock,
-// the error begins with taken.
+// Lock takes a file's lock. If another has it, the error begins with taken.
 func Lock(path, taken string) (*flock.Flock, error) {
 	err := regular.Own(LockOf(path))
 	if err != nil {

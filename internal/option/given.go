@@ -186,8 +186,7 @@ func (r rule) otherKind(v rawjson.Value) error {
 	return cmp.Or(err, r.wanted())
 }
 
-// textsIn returns the elements of a list as texts; one that is no text is an
-// empty one, which no option takes.
+// textsIn returns a list's texts; what is none is "", which no option takes.
 func textsIn(v rawjson.Value) []string {
 	texts := []string{}
 	for _, element := range v.List() {
@@ -200,8 +199,7 @@ func textsIn(v rawjson.Value) []string {
 	return texts
 }
 
-// listsIn returns the lists of an object by their keys, without those that are null. A
-// string is the text of a list.
+// listsIn returns an object's lists but null ones; a string is a list's text.
 func listsIn(v rawjson.Value, split func(string) ([]string, error)) (lists map[string][]string, err error) {
 	lists = map[string][]string{}
 	for _, f := range v.Object() {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// A Named is a name with settings, as a user writes a sampler:
-// dmala:step-size=0.4,balance=ratio.
+// A Named is a name with settings: dmala:step-size=0.4,balance=ratio.
 type Named struct {
 	Name     string
 	Settings []Setting // in the order in which they were written

@@ -65,8 +65,7 @@ type Type struct {
 
 // A Schema says which JSON an option takes.
 type Schema struct {
-	// Kind is "string", "integer", "number", "boolean", "array" (of strings) or
-	// "object" (of arrays of strings).
+	// Kind is string, integer, number, boolean, array or object (of arrays).
 	Kind string
 	// Values are suggestions or, if Closed, the only valid texts.
 	Values []string
@@ -86,8 +85,7 @@ type Option struct {
 	// Values are suggestions or, if Closed, the only valid values.
 	Values []string
 	Closed bool
-	// JSON is the type of the value in JSON, see Schema.Kind. A string with the text
-	// of the value is taken as well.
+	// JSON is the value's Schema.Kind. A string with its text is taken, too.
 	JSON string
 	// Methods are the owners that have the option; nil for every request.
 	Methods []string
@@ -99,8 +97,7 @@ type Option struct {
 	rule rule
 }
 
-// An Owner is a struct with options, and the name of the method that has them; ""
-// for options of every request.
+// An Owner is a struct with options, and its method; "" for every request.
 type Owner struct {
 	Method string
 	Zero   any
@@ -631,8 +628,7 @@ func (s *Set) NonZero(of any) []Fact {
 	return s.facts(of, func(_ rule, own reflect.Value, _ string) bool { return !own.IsZero() })
 }
 
-// Fill sets the fields of *to, one of the set's structs, that are zero to those of from,
-// a struct of the same type.
+// Fill sets the zero fields of *to, one of the structs, to those of from.
 func (s *Set) Fill(to, from any) {
 	v := reflect.ValueOf(to).Elem()
 	other := reflect.Indirect(reflect.ValueOf(from))

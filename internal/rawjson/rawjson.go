@@ -45,8 +45,7 @@ func (o Object) Rename(names map[string]string) Object {
 	return o
 }
 
-// Given returns the value of key, or nil if the object lacks key or has null,
-// which is as if the key were absent.
+// Given returns the value of key; nil if there is none, or null.
 func (o Object) Given(key string) Value {
 	v := o.Get(key)
 	if v.IsNull() {
@@ -88,9 +87,8 @@ func (o Object) missing(key string) error {
 	return fmt.Errorf(`no %q%s: write {%[1]q: "..."}`, key, there)
 }
 
-// Whole returns an error for JSON that is not UTF-8, or has half of a surrogate
-// pair, because the decoder would turn either into U+FFFD. The caller puts the
-// subject before the error's text.
+// Whole returns an error for half of a surrogate pair, and for what is not
+// UTF-8: the decoder would make either U+FFFD. The caller adds the subject.
 func Whole(text []byte) error {
 	if !utf8.Valid(text) {
 		return errors.New("is not valid UTF-8")
@@ -111,9 +109,8 @@ func Whole(text []byte) error {
 // ErrNone is the error for JSON that is not an object.
 var ErrNone = errors.New("the line is not a JSON object")
 
-// Parse reads a line that is a JSON object, as Read does. If a wrong line has
-// fields that can be told, Parse returns these with the error, so that an
-// answer can have the id of the line.
+// Parse reads a line that is a JSON object. Of a wrong line, it returns the
+// fields that can be told, so that an answer can have the id.
 func Parse(line []byte) (Object, error) {
 	v, err := scan(line)
 	if err != nil {
@@ -188,8 +185,7 @@ func Beside(columns []string, text string, taken func(name string) bool) map[str
 	return names
 }
 
-// Plain returns a value as text for a cell: a string without quotes, null as
-// "", any other value as JSON.
+// Plain returns a value as a cell: a string's text, "" for null, else JSON.
 func Plain(value Value) string {
 	if value.IsNull() {
 		return ""

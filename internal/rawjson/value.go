@@ -15,9 +15,8 @@ import (
 	"infill/internal/lines"
 )
 
-// Value is a JSON value that Read has checked, without white space between its
-// parts. Its methods read what was checked, so that no other decoder can see
-// another value in the same bytes.
+// Value is a JSON value that Read has checked, without white space. Its methods
+// read these bytes, so that no other decoder sees another value in them.
 type Value json.RawMessage
 
 var _ json.Marshaler = Value(nil)

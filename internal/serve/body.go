@@ -43,8 +43,7 @@ func parse(text []byte) (rawjson.Value, error) {
 	return v, nil
 }
 
-// register adds an operation whose handler reads the body itself, with parse.
-// body is a type that documents the body.
+// register adds an operation that reads its body by parse; body documents it.
 func register[I, O any](api huma.API, o huma.Operation, body reflect.Type,
 	handler func(context.Context, *I) (*O, error)) {
 	o.SkipValidateBody = true

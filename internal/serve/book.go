@@ -27,9 +27,8 @@ type booking struct {
 // done until then keeps others from no later time.
 const horizon = 10
 
-// claim takes the promise out of the book that a request with this body was given, the
-// earliest if there are several; nil if there is none. Promises whose holders do not
-// come within the limit are void.
+// claim takes out the promise that a request with this body was given, the
+// earliest of several, or nil. After the limit a promise is void.
 func (k *book) claim(b booking) *booking {
 	k.lock.Lock()
 	defer k.lock.Unlock()

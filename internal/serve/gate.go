@@ -34,9 +34,8 @@ func newGate(l Limits, waiting *atomic.Int64) *gate {
 // none is the leave of a request that has not entered.
 func none() {}
 
-// enter waits until that many bytes are free, and takes them. It adds to how long
-// the request has waited at other gates. The caller calls leave once, when its work is
-// done; after an error leave does nothing.
+// enter takes bytes once they are free, and adds to how long the request has
+// waited. The caller calls leave once; after an error it does nothing.
 func (g *gate) enter(ctx context.Context, bytes float64, e *effort) (leave func(), err error) {
 	err = g.fits(bytes)
 	if err != nil {
@@ -66,8 +65,7 @@ func (g *gate) enter(ctx context.Context, bytes float64, e *effort) (leave func(
 	return func() { g.memory.Release(need) }, nil
 }
 
-// again is enter for a request that runs. It counts as none that waits, and waits for as
-// long as its own time lasts.
+// again is enter for a request that runs: it waits as long as its time lasts.
 func (g *gate) again(ctx context.Context, bytes float64) (leave func(), err error) {
 	need := max(int64(bytes), g.share)
 	err = g.memory.Acquire(ctx, need)

@@ -19,11 +19,10 @@ import (
 	"infill/tokenize"
 )
 
-// This file serves the protocol of Hugging Face's fill-mask, as
-// huggingface_hub's InferenceClient sends it and transformers' FillMaskPipeline
-// answers it. One text with one blank gets a list, several blanks a list of
-// lists, and several texts a list of answers. The scores of a blank are its
-// probabilities while all blanks are masked.
+// This file serves Hugging Face's fill-mask, as huggingface_hub's client sends
+// it and transformers' pipeline answers it: a list for one blank, lists for
+// several, and a list of answers for several texts. Scores are probabilities
+// while all blanks are masked.
 
 type maskRequest struct {
 	Inputs     several[string] `json:"inputs" doc:"A text, or a list of texts; each [MASK], or mask token of the model, is a blank."`
@@ -191,8 +190,7 @@ const warningCode = "299 infill "
 // mostWarnings of an answer are headers: some clients refuse more than 100.
 const mostWarnings = 8
 
-// everyWarning is the key of contexts of requests over a pipe, whose answers have
-// a place for every warning.
+// everyWarning marks requests over a pipe, which has room for every warning.
 type everyWarning struct{}
 
 // headers returns different warnings as headers, the first of many.

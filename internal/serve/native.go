@@ -21,8 +21,7 @@ import (
 	"infill/tokenize"
 )
 
-// several holds one value or a list of values of a request. list tells which: a
-// client that sends a list gets a list.
+// several holds one value or a list; a client that sends a list gets one.
 type several[T any] struct {
 	items []T
 	list  bool

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// hostName is the form in which browsers send the name of a host. Names with
-// other letters have an ASCII form, xn--...
+// hostName is a host as browsers send it, in ASCII: xn--... for other letters.
 var hostName = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?$`)
 
 // numeric is the form of a host that browsers read as an IPv4 address.

@@ -123,8 +123,7 @@ func (s *Server) answerLine(ctx context.Context, line []byte) []byte {
 	return append(text, '\n')
 }
 
-// lineRequest makes the request that a line of a pipe asks for. fields and err are
-// what was read of the line.
+// lineRequest makes the request of a line, of which fields and err were read.
 func lineRequest(ctx context.Context, fields rawjson.Object, err error) (*http.Request, *Problem) {
 	const form = `write {"id": ..., "path": "/v1/fill", "body": {...}}`
 	malformed := func(reason string) *Problem {

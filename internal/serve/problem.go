@@ -54,8 +54,7 @@ func (p *Problem) Unwrap() error { return p.cause }
 const lateBody = "the request did not come within its time"
 
 func init() {
-	// Package huma has another form of errors. This function replaces it by
-	// Problem in the whole program.
+	// In the whole program, huma's errors are Problems.
 	huma.NewError = func(status int, message string, details ...error) huma.StatusError {
 		var own huma.StatusError
 		for _, d := range details { // one at most, as huma checks no body

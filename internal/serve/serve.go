@@ -93,8 +93,7 @@ func (l Limits) Check() error {
 
 // Options say which models a server offers, with which limits, and to which clients.
 type Options struct {
-	// Models holds the fillers by model name. Default is the name of the model
-	// for requests that name no model.
+	// Models holds fillers by name; Default names that of other requests.
 	Models  map[string]*infill.Filler
 	Default string
 	Limits  Limits
@@ -259,8 +258,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// HTTPServer returns an http.Server with time limits for slow and half-open
-// clients. The caller makes it listen.
+// HTTPServer returns a server with limits for slow clients, yet to listen.
 func (s *Server) HTTPServer() *http.Server {
 	server := &http.Server{
 		Handler:           s,
@@ -540,8 +538,7 @@ func (s *Server) untilEnd(ctx context.Context) (own context.Context, stop func()
 	}
 }
 
-// longTexts is the number of bytes from which the body of a request is read in
-// turn with those of other requests.
+// longTexts are the bytes from which bodies are read one at a time.
 const longTexts = 32 << 10
 
 // read reads the body of a request by do, which also tells its effort, before the

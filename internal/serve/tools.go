@@ -48,8 +48,7 @@ func Tools(ctx context.Context, o Options) (*mcp.Server, error) {
 	return server, nil
 }
 
-// declared refuses the methods of capabilities that the server does not have.
-// The SDK would answer with empty lists.
+// declared refuses capabilities that the SDK would answer with empty lists.
 func declared(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		group, _, _ := strings.Cut(method, "/")
@@ -73,8 +72,7 @@ func argumentsOf(body huma.SchemaProvider, key string, own huma.Schema) *huma.Sc
 	return s
 }
 
-// schemaOf returns the schema of T, with one JSON type for each value, because
-// not all clients know ["null", "array"].
+// schemaOf gives each value one type: few clients know ["null", "array"].
 func schemaOf[T any]() *jsonschema.Schema {
 	s, _ := jsonschema.For[T](nil) // every type of this package has a schema
 	return plain(s)

@@ -1,5 +1,4 @@
-// Package cli holds what the commands share: errors and exit codes, flags,
-// input, printing, progress.
+// Package cli is what commands share: errors, flags, input, output, progress.
 package cli
 
 import (
@@ -83,9 +82,8 @@ func Report(w io.Writer, err error) int {
 	return code
 }
 
-// PrintError prints a line with the error and, unless hint is "", a line with
-// the hint. It escapes text in the error, such as a file name, that could break
-// lines or control the terminal.
+// PrintError prints a line with the error, and one with a hint if there is one.
+// It escapes what could break lines or control the terminal.
 func PrintError(w io.Writer, err error, hint string) {
 	fmt.Fprintf(w, "infill: %s\n", lines.Short(OneLine(err.Error())))
 	if hint != "" {

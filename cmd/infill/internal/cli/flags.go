@@ -88,8 +88,7 @@ func completeList(_ *cobra.Command, _ []string, typed string) (offers []cobra.Co
 	return offers, directive
 }
 
-// Bind defines a flag for each field of *to, a struct, that is an option. The
-// default is the field's value.
+// Bind defines a flag, by its value, for each field of *to that is an option.
 func Bind(cmd *cobra.Command, to any) {
 	v := reflect.ValueOf(to).Elem()
 	for _, o := range option.Of(option.Owner{Zero: v.Interface()}).Options() {
@@ -200,8 +199,7 @@ type optionFlag struct {
 
 var _ pflag.Value = optionFlag{}
 
-// Set adds the value to those given. If the flag takes several values, Set adds
-// those of earlier uses of the flag.
+// Set adds the value to those given, or to those of earlier uses.
 func (f optionFlag) Set(text string) error {
 	if takesFiles(f.option) {
 		var err error
@@ -379,8 +377,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneArgument accepts exactly one argument. Otherwise the error ends with what,
-// as in "one file is read".
+// OneArgument accepts one argument. An error ends as in "one file is read".
 func OneArgument(what, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -54,8 +54,7 @@ type InputOptions struct {
 	Texts   []Entry // from the arguments; empty for standard input
 	Input   string
 	Format  string
-	// Reads reports whether the command reads a key of a JSON object, apart
-	// from the text's key and "id".
+	// Reads reports whether a key is read, beside the text's and "id".
 	Reads func(key string) bool
 }
 
@@ -100,8 +99,7 @@ func (o *InputOptions) Lines(ctx context.Context) (list []Entry, err error) {
 	}
 }
 
-// entries returns a function that returns all arguments, or, without any, the
-// lines of standard input; then io.EOF.
+// entries returns all arguments or, without any, lines; then io.EOF.
 func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 	if len(o.Texts) == 0 {
 		form := map[string]batch.Form{"lines": "text", "jsonl": "jsonl"}[o.Input]

@@ -66,8 +66,7 @@ func (o *ModelOptions) Validate() error {
 	return nil
 }
 
-// OpenModel opens the model of a command. Tests replace it, so that the commands
-// that they call share a model.
+// OpenModel opens a model. Tests replace it, so that commands share one.
 var OpenModel = infill.Open
 
 // Open opens the model, and warns if the files of its tokenizer contradict each

@@ -19,18 +19,15 @@ import (
 
 func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
 
-// Style says how to write results as CSV, and as text for a terminal of width
-// columns (0 if it is no terminal).
+// Style says how to write results as CSV, and as text for width columns.
 type Style[T any] struct {
 	// Add adds the lines of one result to a table, whose columns Layout gives at the end.
 	Add    func(table *batch.Sheet, v T) error
 	Layout func(copied []string) batch.Layout
 	Text   func(v T, width int) string
-	// Heading stands above results that are one line each. It is "" for longer
-	// results, between which are blank lines.
+	// Heading stands above results of one line each; "" for longer ones.
 	Heading string
-	// Lines returns the lines of a result in the formats lines and words; nil
-	// if the command lacks these formats.
+	// Lines returns the lines of the formats lines and words, or is nil.
 	Lines func(v T) []string
 }
 
@@ -90,8 +87,7 @@ func (p *Printer[T]) Print(v T) (err error) {
 	return err
 }
 
-// Whole returns err. If err is not nil, it first ends the output, so that the
-// results before the error stay whole.
+// Whole returns err, before which it ends the output of earlier results.
 func (p *Printer[T]) Whole(err error) error {
 	if err != nil && p.Results > 0 {
 		_ = p.End() // err matters more than an error of End
@@ -158,8 +154,7 @@ func Mark(text string, spans [][2]int) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ").Replace(b.String())
 }
 
-// shortened returns the first and last characters of text, cut between words,
-// with "…" for the middle between them.
+// shortened cuts text between words to its first and last characters.
 func shortened(text string, first, last int) string {
 	runes := []rune(text)
 	if len(runes) <= first+last {
@@ -180,8 +175,7 @@ func shortened(text string, first, last int) string {
 	return head + "… " + strings.TrimLeftFunc(tail, unicode.IsSpace)
 }
 
-// Wrap breaks text into lines of width columns, at spaces and after the
-// characters in breaks. 0 breaks nothing.
+// Wrap breaks text at spaces, and after breaks, to a width; 0 is none.
 func Wrap(text string, width int, breaks string) string {
 	if width == 0 {
 		return text
@@ -201,10 +195,9 @@ func Notes(width int, lines ...string) string {
 }
 
 // RenderTable formats a table. The column with the index text is aligned to the
-// left, and wrapped if the terminal is too narrow. All others hold numbers and
-// are aligned to the right. If text is negative, all columns are aligned to the
-// left. A cell may have several lines. RenderTable isolates text that is written
-// from right to left, in the caller's rows.
+// left, and wrapped on a narrow terminal; all others hold numbers, to the
+// right. If text is negative, all are to the left. A cell may have several
+// lines. Text from right to left is isolated, in the caller's rows.
 func RenderTable(width int, headers []string, rows [][]string, text int) string {
 	const gap = 2
 	for _, row := range rows {
@@ -254,8 +247,7 @@ type OutputError struct{ err error }
 func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }
 func (e *OutputError) Unwrap() error { return e.err }
 
-// Output turns a Writer's errors into OutputErrors. Err keeps the first: some
-// callers (cobra's help) drop errors.
+// Output makes errors OutputErrors. It keeps the first: cobra's help drops it.
 type Output struct {
 	io.Writer
 	Err error

@@ -154,8 +154,7 @@ func (t *Transfer) Say(line string) {
 	fmt.Fprintln(t.lines, OneLine(line))
 }
 
-// FetchProgress shows on standard error how the onnxruntime library is fetched.
-// It returns nil if quiet is true.
+// FetchProgress shows how onnxruntime is fetched; it is nil if quiet is true.
 func FetchProgress(s *terminal.Streams, quiet bool) lm.FetchProgress {
 	if quiet {
 		return nil

@@ -48,8 +48,7 @@ func (c *command) style() cli.Style[answer] {
 	}
 }
 
-// resultText returns the template, a table of its fills, the likeliest words of
-// each blank, and how they were found.
+// resultText returns template, fills, words, and how they were found.
 func resultText(r *infill.Result, width int, verbose bool) string {
 	var headers []string
 	var cells []func(f infill.Fill) string
@@ -93,8 +92,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		cli.Notes(width, footer(r, verbose)...)
 }
 
-// alone returns the likeliest words of each blank by itself. It returns "" for
-// one blank, as the fills list its words.
+// alone returns the words of blanks by themselves; of one, the fills list them.
 func alone(r *infill.Result, width int) string {
 	if len(r.Alone) < 2 {
 		return ""
@@ -130,8 +128,7 @@ func rHat(x *float64) string {
 	return optional("%.2f", x)
 }
 
-// footer returns lines on how a result was found and at what cost. If verbose
-// is true, they say how chains moved.
+// footer says how a result was found; verbose, also how chains moved.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string

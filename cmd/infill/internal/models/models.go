@@ -23,8 +23,7 @@ import (
 	"infill/models"
 )
 
-// command holds the flags of infill models and its subcommands. Each subcommand
-// defines only some of them.
+// command holds the flags of infill models; each subcommand defines some.
 type command struct {
 	streams *terminal.Streams
 	store   *models.Store

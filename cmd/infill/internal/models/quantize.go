@@ -78,9 +78,8 @@ func (c *command) quantize(ctx context.Context, args []string) error {
 	return c.say("%s", found.report(from))
 }
 
-// readTexts returns the ids of the lines that the model can read. Of every two
-// lines, the first measures and the other decides how inputs are spread. texts
-// has up to mostRows tokens.
+// readTexts returns the ids of lines that the model can read. Of two, one
+// measures and the other spreads inputs. texts has up to mostRows tokens.
 func readTexts(text []byte, tokenizer *tokenize.Tokenizer, positions int) (texts, others [][]int) {
 	rows := 0
 	for line := range bytes.Lines(text) {

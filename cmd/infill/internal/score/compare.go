@@ -19,8 +19,7 @@ type place struct {
 	start, end int
 }
 
-// values returns what models are compared by: surprisals of words, or
-// log-likelihoods of texts.
+// values returns surprisals of words, or log-likelihoods of texts.
 func (c *command) values(r row) map[place]float64 {
 	s := r.scores[0]
 	if !c.Words {
@@ -42,9 +41,8 @@ func (c *command) compared(first, further map[place]float64) string {
 	return all.text("text", "nats")
 }
 
-// comparison relates the values of a further model to those of the first, at
-// the places that both have. Words are the same where their ranges are, however
-// many tokens the models see there.
+// comparison relates the values of two models at the places that both have.
+// Words are the same where their ranges are, whatever tokens they have.
 type comparison struct {
 	texts map[int64]moments
 	both  moments

@@ -325,8 +325,7 @@ type row struct {
 	word   int    // its number, from 1; 0 for a text
 	base   string // of the word's surprisal
 	column string // name of the column of the text
-	// counted is whether words are counted from the position target, which is 0
-	// if the record names none.
+	// counted is whether words are counted from target; 0 names none.
 	counted bool
 	target  int
 	// ownContext is whether the context is from the user's columns.
@@ -458,9 +457,8 @@ func (c *command) before(of rawjson.Object) (text string, own bool, err error) {
 	return text, true, nil
 }
 
-// tellVerdict prints how often the first text of a pair is the likelier, with
-// the 95 % interval of the share. For CSV and a list of JSON, whose form has no
-// place for it, it prints to standard error.
+// tellVerdict prints how often the first text of a pair is likelier, with the
+// 95 % interval; to standard error where CSV or JSON have no place.
 func (c *command) tellVerdict(right, pairs int) (err error) {
 	share := float64(right) / float64(pairs)
 	low, high := metrics.Wilson(share, float64(pairs), 0.95)

@@ -57,8 +57,7 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// take checks the options and reads the argument: a folder is an evaluation,
-// any other text a template.
+// take checks the options. A folder is an evaluation, other text a template.
 func (o *tuiOptions) take(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
@@ -94,8 +93,7 @@ func (o *tuiOptions) blank() string {
 	return g.Text()
 }
 
-// run shows the screen on the terminal of standard input and error. Standard
-// output gets the picked fill.
+// run shows the screen. Standard output gets the picked fill.
 func run(ctx context.Context, o *tuiOptions) error {
 	s := o.streams
 	c := o.config

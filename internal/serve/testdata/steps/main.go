@@ -150,8 +150,7 @@ func doors() (map[string]func(text string), error) {
 	}
 	readers(doors, "wordpiece", t)
 	f := infill.New(lmtest.New(len(words), 32), t)
-	// The shorter what a model sees around each gap, the sooner a text that is read
-	// whole for each shows.
+	// What is read whole for each gap shows sooner if a model sees little.
 	near := infill.New(lmtest.New(len(words), 8), t)
 	doors["gaps"] = func(text string) {
 		for _, r := range []infill.GapsRequest{{Every: 3, Part: "noun"}, {Every: 3}, {Words: pieces(text)}} {
