@@ -35,23 +35,17 @@ func MethodFor(given func(option string) bool) infill.Method {
 	return infill.Search{}
 }
 
-// Columns returns the columns of a table of fills that a result of the method, by
-// infill.Result.Method, fills, of those that not every method does.
-func Columns(name string) []string {
-	for _, m := range methods {
-		if m.zero.Name() == name {
-			return m.columns
+// HasColumn reports whether a table of fills has a column, by the names of the methods of its
+// results: a column that not every method fills needs one that does.
+func HasColumn(column string, names []string) bool {
+	fills := func(m method) bool { return slices.Contains(m.columns, column) }
+	return !slices.ContainsFunc(methods, fills) || slices.ContainsFunc(names, func(name string) bool {
+		at := slices.IndexFunc(methods, func(m method) bool { return m.zero.Name() == name })
+		if at < 0 { // the name of a sampler
+			at = len(methods) - 1
 		}
-	}
-	return methods[len(methods)-1].columns // the name of a sampler
-}
-
-// SpecialColumns returns the columns of a table of fills that not every method fills.
-func SpecialColumns() (columns []string) {
-	for _, m := range methods {
-		columns = append(columns, m.columns...)
-	}
-	return columns
+		return fills(methods[at])
+	})
 }
 
 // Samplers lists the samplers that can fill text by chains, dmala first.

@@ -319,14 +319,12 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 
 // An InputError is the error of an input that cannot be read to its end: a file that is
 // not there, or is damaged, or no table although its name says so.
-type InputError struct{ err error }
+type InputError struct{ error }
 
 var _ error = (*InputError)(nil)
 
-func (e *InputError) Error() string { return e.err.Error() }
-
 // Unwrap returns what is wrong.
-func (e *InputError) Unwrap() error { return e.err }
+func (e *InputError) Unwrap() error { return e.error }
 
 func (s *Reader) readHeader() error {
 	r, err := s.split()

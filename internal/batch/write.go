@@ -143,7 +143,7 @@ func (l Layout) columns(s shape) []string {
 		}
 	}
 	return slices.DeleteFunc(append(names, l.After...), func(name string) bool {
-		return l.Method != "" && slices.Contains(l.Own, name) && !ofMethods(name, s.methods)
+		return l.Method != "" && slices.Contains(l.Own, name) && !ask.HasColumn(name, s.methods)
 	})
 }
 
@@ -197,12 +197,6 @@ func (l Layout) typeOf(name string) string {
 		return "template"
 	}
 	return types[name]
-}
-
-// ofMethods reports whether a table of fills by these methods has the column.
-func ofMethods(column string, methods []string) bool {
-	fills := func(method string) bool { return slices.Contains(ask.Columns(method), column) }
-	return !slices.Contains(ask.SpecialColumns(), column) || slices.ContainsFunc(methods, fills)
 }
 
 // writer writes rows as lines of the output.

@@ -34,8 +34,6 @@ type Entry struct {
 	Caller *lm.Caller
 
 	Blank bool // whether the line has only white space
-
-	number int // index of an argument
 }
 
 // Place returns "line 3: " for a line of standard input, "FILE, line 3: " for a
@@ -114,7 +112,6 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 		if i == len(o.Texts) {
 			return Entry{}, io.EOF
 		}
-		o.Texts[i].number = i
 		return o.Texts[i], nil
 	}
 }
@@ -186,7 +183,7 @@ func Each[T any](ctx context.Context, o *InputOptions, model *ModelOptions, read
 		switch {
 		case err != nil || t.Blank || t.wrong != nil:
 		case t.Line == 0:
-			t.value = arguments[t.number]
+			t.value = arguments[turn-1]
 		default:
 			t.value, t.wrong = read(t.Entry)
 		}

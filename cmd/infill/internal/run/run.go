@@ -199,51 +199,43 @@ func verdict(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summar
 	return cli.ErrRejects
 }
 
-type runOptions struct {
-	batchOptions
-	keep []string
-}
-
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}}
+	o := &batchOptions{streams: s, column: "template"}
+	var keep []string
 	cmd := o.command("run INPUT -o OUTPUT", "Fill the templates of a file, on one machine or on many",
 		func() error {
 			r, err := ask.NewRequest("", o.given)
 			return cli.Describe(cmp.Or(err, r.Check()))
 		},
 		func(f *infill.Filler) {
-			o.job.Work = &batch.Fill{Filler: f, Given: o.given, Key: o.column, Keep: o.keep}
+			o.job.Work = &batch.Fill{Filler: f, Given: o.given, Key: o.column, Keep: keep}
 		})
-	cmd.Flags().Var((*cli.List)(&o.keep), "keep", "`LIST` of columns to copy, though they have an option's name")
+	cmd.Flags().Var((*cli.List)(&keep), "keep", "`LIST` of columns to copy, though they have an option's name")
 	cli.AddOptions(cmd, &o.given)
 	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
 	cmd.AddCommand(newCmdMerge(s))
 	return cmd
 }
 
-type augmentOptions struct {
-	batchOptions
-	batch.Augment
-}
-
 func NewCmdAugment(s *terminal.Streams) *cobra.Command {
-	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}}
-	o.Augment.Settle()
+	o := &batchOptions{streams: s, column: "text"}
+	work := &batch.Augment{}
+	work.Settle()
 	var cmd *cobra.Command
 	cmd = o.command("augment INPUT -o OUTPUT", "Make variants of the texts of a file, labels kept",
 		func() error {
 			if cmd.Flags().Changed("rate") && cmd.Flags().Changed("blanks") {
 				return cli.Usagef("--rate and --blanks exclude each other: give one")
 			}
-			o.Augment.Given = o.given
-			return cli.Describe(o.Check())
+			work.Given = o.given
+			return cli.Describe(work.Check())
 		},
 		func(f *infill.Filler) {
-			o.Filler = f
-			o.Key = o.column
-			o.job.Work = &o.Augment
+			work.Filler = f
+			work.Key = o.column
+			o.job.Work = work
 		})
-	cli.Bind(cmd, &o.Augment)
+	cli.Bind(cmd, work)
 	cli.AddOptions(cmd, &o.given, "temperature", "pos", "ban", "budget", "seed")
 	cmd.Flags().Lookup("seed").Usage = "start of all random numbers"
 	return cmd
