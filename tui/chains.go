@@ -18,7 +18,6 @@ import (
 // so that a chain with a distant start does not flatten the other curves.
 const shownNats = 12
 
-// chainsPage shows how each chain has moved.
 type chainsPage struct {
 	m      *model
 	offset int
@@ -46,7 +45,6 @@ func (p *chainsPage) hints() []hint {
 	return list
 }
 
-// head draws the lines above the list of chains.
 func (p *chainsPage) head(s *snapshot, columns int) []string {
 	m := p.m
 	c := s.stats()

@@ -30,7 +30,6 @@ func newEditor(text string) editor {
 	return editor{input: newInput(text, mostTyped+1)}
 }
 
-// newInput returns a field in which the user edits a line of text.
 func newInput(text string, limit int) textinput.Model {
 	input := textinput.New()
 	input.CharLimit = limit
@@ -62,7 +61,6 @@ func (e *editor) edit(message tea.Msg, blank string) (changed bool) {
 	return e.text() != before
 }
 
-// cursor returns the byte offset of the cursor in the text.
 func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
 
 // reach returns how often to repeat a key to pass one visible character, or to

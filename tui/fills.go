@@ -65,7 +65,6 @@ func (p *fillsPage) matches(f infill.Fill) bool {
 	return true
 }
 
-// current returns the selected fill, or nil if no fill is listed.
 func (p *fillsPage) current() *infill.Fill {
 	if p.selected >= len(p.listed) {
 		return nil
@@ -136,7 +135,6 @@ func (p *fillsPage) hints() []hint {
 // drawn reports whether fills were drawn, so that counts can sort them.
 func (p *fillsPage) drawn() bool { return len(p.listed) > 0 && p.listed[0].Count > 0 }
 
-// empty returns a text that says why no fill is listed.
 func (p *fillsPage) empty() string {
 	switch m := p.m; {
 	case m.modelFault != "":
@@ -160,7 +158,6 @@ func (p *fillsPage) render(columns, rows int) string {
 	return p.page(columns-1, rows)
 }
 
-// page draws the list of fills, and the summary below it.
 func (p *fillsPage) page(columns, rows int) string {
 	m := p.m
 	s := m.run.shown
@@ -200,7 +197,6 @@ func summary(s *snapshot) []string {
 	return append(lines, r.Warnings[r.Ends:]...)
 }
 
-// column is a column of numbers in the table of fills.
 type column struct {
 	head  string
 	width int
@@ -307,7 +303,6 @@ func (p *fillsPage) table(columns, rows int) string {
 	return stack(columns, rows, lines...)
 }
 
-// words returns the words of a fill's blanks as parts of a line.
 func words(values []string) (list []part) {
 	for blank, text := range values {
 		if blank > 0 {

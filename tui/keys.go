@@ -70,7 +70,6 @@ func (s *styles) hints(columns int, list ...hint) string {
 	return text + spaces(columns-used)
 }
 
-// unknownKey says that a key has no meaning on a page.
 const unknownKey = "this key does nothing here; ? lists the keys"
 
 // browseKey handles the keys of all pages, and passes others to the page.
@@ -153,7 +152,6 @@ func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// filterKey edits the filter of the fills. esc removes the filter.
 func (m *model) filterKey(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "esc":

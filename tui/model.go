@@ -16,7 +16,6 @@ import (
 	"infill/tokenize"
 )
 
-// view numbers the pages of the screen.
 type view int
 
 const (
@@ -60,7 +59,6 @@ func (r *run) seeded() bool {
 	return !search
 }
 
-// model is the state of the whole screen.
 type model struct {
 	config Config
 	*styles
@@ -130,7 +128,6 @@ func newModel(ctx context.Context, c Config) *model {
 
 var _ tea.Model = (*model)(nil)
 
-// close ends the screen's jobs, and closes the filler.
 func (m *model) close() error {
 	m.jobs.close()
 	if m.filler == nil {
@@ -201,7 +198,6 @@ func (m *model) update(message tea.Msg) tea.Cmd {
 	return nil
 }
 
-// idle says that a key has no effect now.
 func (m *model) idle(key, why string) tea.Cmd {
 	m.fail(fmt.Sprintf("%s: %s", harmless(key), why))
 	return nil
@@ -391,7 +387,6 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// paste inserts pasted text where the user is writing.
 func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	switch {
 	case m.tooSmall() || m.help != nil:
@@ -405,7 +400,6 @@ func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	return nil
 }
 
-// apply takes the options from the panel and starts a run.
 func (m *model) apply() tea.Cmd {
 	given, request, name, ok := m.panel.options()
 	if !ok {

@@ -71,7 +71,6 @@ func (p *panel) field(name string) *field {
 	return &p.fields[slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })]
 }
 
-// method returns the name of the method that the fields choose.
 func (p *panel) method() string {
 	chooses := func(name string) bool {
 		at := slices.IndexFunc(p.fields, func(f field) bool { return f.Name == name })
@@ -114,7 +113,6 @@ func (p *panel) current() *field {
 	return list[p.at]
 }
 
-// help returns a text about the field, or about its value.
 func (f *field) help() string {
 	switch {
 	case f.Name == "sampler" && (f.value == none || f.value == ""):
@@ -240,7 +238,6 @@ func (p *panel) options() (given []ask.Given, r infill.Request, model string, ok
 	return given, r, model, true
 }
 
-// fail chooses the field with a name, and shows what is wrong with it.
 func (p *panel) fail(name, fault string) {
 	at := slices.IndexFunc(p.shown(), func(f *field) bool { return f.Name == name })
 	if at >= 0 {

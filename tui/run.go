@@ -45,7 +45,6 @@ func (j *jobs) command(job func(ctx context.Context) tea.Msg) tea.Cmd {
 	}
 }
 
-// close cancels the running jobs and waits for them.
 func (j *jobs) close() {
 	j.mutex.Lock()
 	j.closed = true
@@ -54,7 +53,6 @@ func (j *jobs) close() {
 	j.running.Wait()
 }
 
-// after returns a command that delivers message after the delay.
 func (j *jobs) after(delay time.Duration, message tea.Msg) tea.Cmd {
 	return j.command(func(ctx context.Context) tea.Msg {
 		select {
@@ -66,7 +64,6 @@ func (j *jobs) after(delay time.Duration, message tea.Msg) tea.Cmd {
 	})
 }
 
-// request holds all that determines the result of a run.
 type request struct {
 	filler Filler
 	asked  infill.Request
@@ -106,7 +103,6 @@ func (j *jobs) start(number int, q request, now func() time.Time) (*stream, tea.
 	return s, tea.Batch(run, j.listen(s))
 }
 
-// listen returns a command that waits for the next snapshot of a run.
 func (j *jobs) listen(s *stream) tea.Cmd {
 	return j.command(func(ctx context.Context) tea.Msg {
 		select {
@@ -170,7 +166,6 @@ type snapshot struct {
 	moves                    []move  // last move of each chain
 }
 
-// move is the last change of a chain.
 type move struct {
 	step     int      // 0 if the chain has not moved
 	blanks   []int    // indices of the blanks that changed

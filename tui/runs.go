@@ -34,7 +34,6 @@ var _ page = (*runsPage)(nil)
 
 type runMethod struct{ model, method string }
 
-// load returns a command that reads what is new in the evaluation's folder.
 func (p *runsPage) load() tea.Cmd {
 	folder := p.m.config.Folder
 	last := p.state
@@ -67,7 +66,6 @@ func (p *runsPage) take(s *eval.Watched) tea.Cmd {
 	return p.m.jobs.after(pause, watchMsg{})
 }
 
-// shows reports whether there is an evaluation to show.
 func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 
 // complete reports whether every method has filled every sentence.
@@ -134,7 +132,6 @@ func (p *runsPage) render(columns, rows int) string {
 	return stack(columns, rows, append(lines, p.sentencePage(columns, rows-len(lines))...)...)
 }
 
-// head draws the name of the evaluation and its progress.
 func (p *runsPage) head(columns int) string {
 	m := p.m
 	r := p.state
@@ -193,7 +190,6 @@ func templateParts(template string, words []string) []part {
 	return list
 }
 
-// column draws the fills of the chosen sentence by method i.
 func (p *runsPage) column(i, columns, rows int) string {
 	m := p.m
 	r := p.state

@@ -7,7 +7,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// styles holds every style of the screen, named by purpose.
 type styles struct {
 	text, strong, faint lipgloss.Style
 	accent, active      lipgloss.Style // keys, marks and titles; the chosen item of several

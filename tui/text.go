@@ -79,7 +79,6 @@ func between(left, rightEnd string, columns int) string {
 	return fit(left, columns-width(rightEnd)) + rightEnd
 }
 
-// part is a stretch of a text with one style.
 type part struct {
 	text  string
 	blank int // index of the blank that the part fills; -1 for the text around blanks
@@ -98,7 +97,6 @@ func parts(text string, spans [][2]int) []part {
 
 func filled(f *infill.Fill) []part { return parts(f.Text, lines.Bytes(f.Text, f.Spans)) }
 
-// graphemes returns the byte ranges of the visible characters of text.
 func graphemes(text string) [][2]int {
 	var list [][2]int
 	for g := uniseg.NewGraphemes(text); g.Next(); {

@@ -25,7 +25,6 @@ func helpText(kind, name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// describe sets the help texts of cmd and of its subcommands.
 func describe(cmd *cobra.Command) {
 	name := strings.TrimPrefix(strings.ReplaceAll(cmd.CommandPath(), " ", "-"), "infill-")
 	text := helpText("commands", name)

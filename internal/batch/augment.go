@@ -96,7 +96,6 @@ func (a *Augment) settings(ctx context.Context) (map[string]string, error) {
 	return s, err
 }
 
-// request returns the request of one draw, without its template.
 func (a *Augment) request() (infill.Request, error) {
 	r, err := ask.NewRequest("", append(slices.Clone(a.Given), ask.MustGive("samples", "1")))
 	r.Top = 1

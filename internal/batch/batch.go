@@ -32,7 +32,6 @@ import (
 	"infill/internal/rawjson"
 )
 
-// Job describes a run: its input, output, work and settings.
 type Job struct {
 	Input     File
 	Output    File
@@ -79,7 +78,6 @@ type Progress struct {
 	PerSecond   float64 // records that this process finishes a second
 }
 
-// Summary is the result of a run.
 type Summary struct {
 	Output                   string // "" if the run did only a part
 	Done                     bool   // whether the output existed before the run; the counts are then 0

@@ -108,7 +108,6 @@ func (f *Fill) copied() []string {
 	return slices.Concat(f.Keep, []string{"id", "rank"})
 }
 
-// layout puts the columns of a result before those of the input.
 func (f *Fill) layout(input []string, form Form) Layout {
 	f.seen = input
 	f.rename(form)
@@ -254,7 +253,6 @@ func (f *Fill) Object(result *infill.Result, copied rawjson.Object, without ...s
 	return append(row, copied.Without("id")...).Append(nil), nil
 }
 
-// Rows returns the cells of a result: a line for each fill.
 func (f *Fill) Rows(result *infill.Result) (made Rows, err error) {
 	encoded, err := rawjson.Encode(result)
 	if err != nil {

@@ -34,13 +34,11 @@ func Forms() []Form { return []Form{formJSONL, formCSV, formTSV, formText} }
 
 func (f Form) table() bool { return f == formCSV || f == formTSV }
 
-// suffixes maps the suffixes of file names to forms.
 var suffixes = map[string]Form{
 	".jsonl": formJSONL, ".ndjson": formJSONL, ".csv": formCSV, ".tsv": formTSV, ".tab": formTSV,
 	".txt": formText, ".text": formText,
 }
 
-// File names a file in one of the forms.
 type File struct {
 	Path string
 	Form Form // "" means the form that the suffix of Path gives
@@ -50,7 +48,6 @@ type File struct {
 	packed string
 }
 
-// String returns what messages call the file.
 func (f File) String() string { return cmp.Or(f.Name, f.Path) }
 
 // FormOf returns the form that the name of a file tells.

@@ -34,7 +34,6 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.Index, s.Count)
 }
 
-// MarshalText returns the text that UnmarshalText reads, such as "2/8".
 func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads such a text. Its errors complete `"x" is not …`.
@@ -69,7 +68,6 @@ type receipt struct {
 	Table []ColumnType `json:"table,omitempty"`
 }
 
-// readReceipt returns the receipt of an output, or nil if the output has none.
 func readReceipt(output string) (*receipt, error) {
 	r := new(receipt)
 	ok, err := journal.ReadJSON(receiptOf(output), r)
@@ -486,7 +484,6 @@ func create(path string, f File, write func(io.Writer) error) error {
 	return err
 }
 
-// rejected is a line of the file of rejected records.
 type rejected struct {
 	Line  int64  `json:"line"`
 	Error string `json:"error"`

@@ -32,7 +32,6 @@ const (
 	maxLine = 1 << 25
 )
 
-// Record is a record of the input.
 type Record struct {
 	Number int64          // from 1 in the whole input, without a header
 	Line   int64          // line of the file, from 1, where the record begins
@@ -113,7 +112,6 @@ func NewReader(r io.Reader, form Form, column string) *Reader {
 
 var inQuotes = regexp.MustCompile(`"[^"]*"`)
 
-// Next returns the next record, or io.EOF after the last.
 func (s *Reader) Next() (Record, error) {
 	r, err := s.split()
 	if err != nil {
@@ -206,7 +204,6 @@ type csvRecord struct {
 	line  int64
 }
 
-// breaks counts the line breaks that were read.
 type breaks struct {
 	from io.Reader
 	n    int64
@@ -323,7 +320,6 @@ type InputError struct{ error }
 
 var _ error = (*InputError)(nil)
 
-// Unwrap returns what is wrong.
 func (e *InputError) Unwrap() error { return e.error }
 
 func (s *Reader) readHeader() error {
@@ -431,7 +427,6 @@ func survey(f File, column string) (*surveyed, error) {
 // shortSum returns the start of the SHA-256 that identifies a file.
 func shortSum(of hash.Hash) string { return fmt.Sprintf("%.8x", of.Sum(nil)) }
 
-// rest reads the file to its end.
 func (s *Reader) rest() (err error) {
 	number := s.number
 	for err == nil {

@@ -44,7 +44,6 @@ type tabs struct {
 	looks           int // how often a line of ahead was looked at, for tests
 }
 
-// tabLine is a line of TSV.
 type tabLine struct {
 	raw, text string   // text has no CR at its end
 	cells     []string // of the line alone

@@ -20,7 +20,6 @@ import (
 
 // This file has the one writer of tables: their columns and lines.
 
-// Layout holds the columns of an output table.
 type Layout struct {
 	// Own are the columns that a run adds, in the order of Rows.Cells.
 	Own []string `json:"own"`
@@ -74,7 +73,6 @@ func (l Layout) pick(lines []json.RawMessage) {
 	}
 }
 
-// Rows holds the lines of output for a record.
 type Rows struct {
 	// Lines are objects for JSON lines, and strings for plain text. For a
 	// table, each is a list: Layout.Own, what each blank holds, and its tokens.
@@ -94,7 +92,6 @@ type Rows struct {
 	Missing int `json:"missing,omitempty"`
 }
 
-// addCells adds a line of a table.
 func (r *Rows) addCells(cells []string) {
 	line := []byte{'['}
 	for i, cell := range cells {
@@ -106,7 +103,6 @@ func (r *Rows) addCells(cells []string) {
 	r.Lines = append(r.Lines, append(line, ']'))
 }
 
-// cellsUnder returns the cells of an object under names.
 func cellsUnder(names []string, o rawjson.Object) []string {
 	cells := make([]string, len(names))
 	for i, name := range names {
@@ -128,7 +124,6 @@ func (s *shape) see(r *Rows) {
 	s.blanks = max(s.blanks, r.Blanks)
 }
 
-// columns returns the columns of a table of records with that shape.
 func (l Layout) columns(s shape) []string {
 	if l.Wanted != nil {
 		return l.Wanted
@@ -199,7 +194,6 @@ func (l Layout) typeOf(name string) string {
 	return types[name]
 }
 
-// writer writes rows as lines of the output.
 type writer struct {
 	to      io.Writer
 	form    Form
@@ -230,7 +224,6 @@ func (t *writer) head() error {
 	return t.table.write(t.columns)
 }
 
-// write writes the lines of a record.
 func (t *writer) write(r *Rows) error {
 	if t.form == formText && len(r.Lines) == 0 {
 		return t.line(nil) // so that output and input have as many lines
@@ -312,7 +305,6 @@ func (c *cellWriter) tsv(line []string) {
 	c.b.WriteByte('\n')
 }
 
-// WriteCSV writes lines of cells as CSV.
 func WriteCSV(w io.Writer, rows ...[]string) error {
 	to := newCellWriter(w, formCSV)
 	for _, row := range rows {

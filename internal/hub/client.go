@@ -80,7 +80,6 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// brokenError wraps the error of an incomplete answer.
 type brokenError struct{ error }
 
 // try calls do until it succeeds, fails for good, or fails Attempts times in a
@@ -113,7 +112,6 @@ func (c *client) try(ctx context.Context, do func() (further int64, err error)) 
 	}
 }
 
-// errStalled says why a stalled connection was ended.
 var errStalled = errors.New("the connection went silent, or is too slow")
 
 // leastRate is the number of bytes that each second has to bring. Slower

@@ -44,7 +44,6 @@ func Download(ctx context.Context, f Plain, path string, o Options) error {
 	return d.run(ctx)
 }
 
-// download is one file that the program downloads to disk.
 type download struct {
 	client              *client
 	address, name, path string // name appears in errors
@@ -108,7 +107,6 @@ func (d *download) run(ctx context.Context) error {
 	}
 }
 
-// finish completes part, verifies it, and renames it to the file.
 func (d *download) finish(ctx context.Context, part string) error {
 	err := d.complete(ctx, part)
 	if err != nil {

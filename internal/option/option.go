@@ -75,7 +75,6 @@ type Schema struct {
 	Want string
 }
 
-// An Option is a setting that a user can give by a name.
 type Option struct {
 	Name, Help, Word, Join string
 	// Short is the letter of a flag; "" if it has none.
@@ -103,7 +102,6 @@ type Owner struct {
 	Zero   any
 }
 
-// A Set is the options of some structs.
 type Set struct {
 	list  []Option
 	known sync.Map // of each struct that was asked for, by its reflect.Type, its bounds
@@ -160,7 +158,6 @@ func OfTypes(types map[reflect.Type]*Type, owners ...Owner) *Set {
 	return s
 }
 
-// field is a field of a struct that is an option.
 type field struct {
 	reflect.StructField
 	name string
@@ -208,7 +205,6 @@ func Choice(valid []string) Option {
 	return Option{Values: valid, Closed: true, JSON: "string", rule: rule{of: reflect.TypeFor[string](), enum: valid}}
 }
 
-// Options lists the options, in the order of their fields.
 func (s *Set) Options() []Option { return slices.Clone(s.list) }
 
 // Find returns the option with a name. It accepts the spellings of JSON too: _ for -.
@@ -222,7 +218,6 @@ func (s *Set) Find(name string) (o Option, ok bool) {
 	return s.list[at], true
 }
 
-// In reports whether a method has the option.
 func (o Option) In(method string) bool { return o.Methods == nil || slices.Contains(o.Methods, method) }
 
 // A rule says which values a field may have, and how they are written.
@@ -406,7 +401,6 @@ func (r rule) parse(v reflect.Value, text string) error {
 
 var duration = reflect.TypeFor[time.Duration]()
 
-// parseList sets v, a list, to the elements of a text.
 func (r rule) parseList(v reflect.Value, text string) error {
 	v.SetLen(0)
 	if text == "" {
@@ -532,7 +526,6 @@ func (r rule) wanted() error {
 	return errors.New(number)
 }
 
-// text writes a value as read reads it.
 func (r rule) text(v reflect.Value) string {
 	if v.Kind() == reflect.Interface && v.IsNil() {
 		return ""
@@ -623,7 +616,6 @@ func (s *Set) Said(of any) []Fact {
 	})
 }
 
-// NonZero returns the options of a struct that are not zero, with their texts.
 func (s *Set) NonZero(of any) []Fact {
 	return s.facts(of, func(_ rule, own reflect.Value, _ string) bool { return !own.IsZero() })
 }
@@ -640,7 +632,6 @@ func (s *Set) Fill(to, from any) {
 	}
 }
 
-// Facts returns the options of a struct with their texts.
 func (s *Set) Facts(of any) []Fact {
 	return s.facts(of, func(rule, reflect.Value, string) bool { return true })
 }

@@ -54,7 +54,6 @@ func (o Object) Given(key string) Value {
 	return v
 }
 
-// Text returns the value of key, which must be a string.
 func (o Object) Text(key string) (string, error) {
 	v := o.Get(key)
 	if v == nil {
@@ -106,7 +105,6 @@ func Whole(text []byte) error {
 	return nil
 }
 
-// ErrNone is the error for JSON that is not an object.
 var ErrNone = errors.New("the line is not a JSON object")
 
 // Parse reads a line that is a JSON object. Of a wrong line, it returns the
@@ -197,7 +195,6 @@ func Plain(value Value) string {
 	return text
 }
 
-// Append appends the object to b as JSON in one line.
 func (o Object) Append(b []byte) []byte {
 	size := 2
 	for _, f := range o {
@@ -241,7 +238,6 @@ func EncodeIndent(v any, prefix, indent string) (Value, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// WriteLine writes v as a line of JSON, in one write.
 func WriteLine(w io.Writer, v any) error {
 	text, err := Encode(v)
 	if err != nil {

@@ -197,7 +197,6 @@ func (v Value) Object() Object {
 	return o
 }
 
-// List returns the values of a list, nil for any other value.
 func (v Value) List() []Value {
 	if !v.IsList() {
 		return nil

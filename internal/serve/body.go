@@ -17,12 +17,10 @@ import (
 	"infill/internal/rawjson"
 )
 
-// bodyInput is a request of which the handler reads the body.
 type bodyInput struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-// output is an answer that is a body alone.
 type output[T any] struct{ Body T }
 
 // parse reads the body of a request. Every door of the server reads JSON here,
@@ -125,7 +123,6 @@ func modelKey() *huma.Schema {
 		Description: "The name of a model that is served; the default model where none is named."}
 }
 
-// text returns a function that reads a string.
 func text(to *string) func(rawjson.Value) error {
 	return func(v rawjson.Value) error {
 		text, err := v.Text()
@@ -137,7 +134,6 @@ func text(to *string) func(rawjson.Value) error {
 	}
 }
 
-// texts returns a function that reads a list of strings.
 func texts(to *[]string) func(rawjson.Value) error {
 	return func(v rawjson.Value) error {
 		if !v.IsList() {
@@ -155,7 +151,6 @@ func texts(to *[]string) func(rawjson.Value) error {
 	}
 }
 
-// oneOrMore returns a function that reads a string or a list of strings.
 func oneOrMore(to *several[string]) func(rawjson.Value) error {
 	return func(v rawjson.Value) error {
 		to.list = v.IsList()

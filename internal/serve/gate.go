@@ -84,7 +84,6 @@ func (g *gate) fits(bytes float64) error {
 		"candidates or samples, or a smaller budget", bytes/1e6, float64(g.limits.Memory)/1e6)
 }
 
-// effort is what a request needs.
 type effort struct {
 	bytes  float64 // memory, as a rule
 	later  float64 // further memory, if the request turns out longer

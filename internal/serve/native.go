@@ -442,7 +442,6 @@ const heartbeat = 200 * time.Millisecond
 // unread is the longest time that a client may take to read an event.
 const unread = 10 * time.Second
 
-// stream sends the progress and the result of a fill as server-sent events.
 func (s *Server) stream(c huma.Context, p planned, e effort) {
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)

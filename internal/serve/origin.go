@@ -45,7 +45,6 @@ func ParseOrigin(text string) (string, error) {
 	return fmt.Sprintf("%s:%d", origin, port), nil
 }
 
-// originHost returns a host as it stands in an origin.
 func originHost(host string) (string, error) {
 	host = strings.ToLower(host)
 	address, err := netip.ParseAddr(host)

@@ -22,7 +22,6 @@ import (
 	"infill/internal/rawjson"
 )
 
-// pipeAnswer is a line that [Server.Pipe] writes.
 type pipeAnswer struct {
 	ID     json.RawMessage `json:"id"` // null if the request's line has no id
 	Status int             `json:"status"`

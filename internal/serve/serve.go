@@ -111,7 +111,6 @@ type Options struct {
 	Log func(message string)
 }
 
-// Server is the http.Handler of all requests.
 type Server struct {
 	Options
 	working atomic.Int64 // requests that run
@@ -439,7 +438,6 @@ func tooLarge(most int64) *Problem {
 		Message: fmt.Sprintf("a request may have %d bytes: send fewer texts at once", most)}
 }
 
-// model returns the filler of a model by name, or of the default model if name is "".
 func (s *Server) model(name string) (*infill.Filler, error) {
 	f := s.Models[cmp.Or(name, s.Default)]
 	if f != nil {

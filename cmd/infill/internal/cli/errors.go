@@ -31,7 +31,6 @@ type UsageError struct {
 	Hint string
 }
 
-// Usagef returns a UsageError without a hint.
 func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
@@ -49,7 +48,6 @@ func (e *Failure) Unwrap() error { return e.Err }
 // ErrReported ends a command that has already printed its errors. The exit code is 1.
 var ErrReported = errors.New("errors were reported")
 
-// Report prints the error of a command to w, and returns the exit code.
 func Report(w io.Writer, err error) int {
 	code := ExitFailed
 	hint := ""
@@ -91,7 +89,6 @@ func PrintError(w io.Writer, err error, hint string) {
 	}
 }
 
-// Warn prints a warning as one line, unless quiet is true.
 func Warn(s *terminal.Streams, quiet bool, format string, args ...any) {
 	if !quiet {
 		fmt.Fprintf(s.Err, "infill: warning: %s\n", lines.Short(OneLine(fmt.Sprintf(format, args...))))

@@ -33,7 +33,6 @@ func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid 
 	bind(cmd, o, reflect.ValueOf(value).Elem())
 }
 
-// offer makes the shell offer values for a flag.
 func offer(cmd *cobra.Command, name string, values []string) {
 	complete(cmd, name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -114,7 +113,6 @@ func bind(cmd *cobra.Command, o ask.Option, field reflect.Value) {
 	}
 }
 
-// boundFlag makes an option a flag that sets a field.
 type boundFlag struct {
 	option ask.Option
 	field  reflect.Value
@@ -188,7 +186,6 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 const optionsHelp = "see infill help options"
 
-// optionFlag makes an option a flag, which adds to given.
 type optionFlag struct {
 	option  ask.Option
 	fill    bool // whether it is one of ask.Options
@@ -225,7 +222,6 @@ func (f optionFlag) Set(text string) error {
 	return nil
 }
 
-// takesFiles reports whether the words of an option may come from a file.
 func takesFiles(o ask.Option) bool { return o.Name == "slot" || o.Name == "ban" }
 
 // fileInList is an @FILE in a list of words: a name in quotes, or one up to the next
@@ -264,7 +260,6 @@ func withFiles(ctx context.Context, list string) (text string, err error) {
 	return text, err
 }
 
-// ReadWords returns the lines of the file name that have text.
 func ReadWords(ctx context.Context, name string) (words []string, err error) {
 	content, err := ReadText(ctx, name)
 	if err != nil {
@@ -351,7 +346,6 @@ func SplitFlags(cmd *cobra.Command) (options, others *pflag.FlagSet) {
 	return options, others
 }
 
-// DrawSeed adds a random seed if the user did not give --seed.
 func DrawSeed(given *[]ask.Given) {
 	_, ok := ask.Last(*given, "seed")
 	if ok {
@@ -404,7 +398,6 @@ func (l *List) Set(text string) error {
 func (l *List) String() string { return option.Join(*l) }
 func (l *List) Type() string   { return "strings" }
 
-// Corpus is a text that the command line names as NAME=FILE.
 type Corpus struct{ Name, File string }
 
 // CorpusList is a flag that collects corpora in the order of the command line.

@@ -22,7 +22,6 @@ import (
 	"infill/lm"
 )
 
-// Entry is one template or text that the user gave.
 type Entry struct {
 	Text string
 	Line int             // number of the line in standard input or File, from 1; 0 for an argument

@@ -16,7 +16,6 @@ import (
 	"infill/tokenize"
 )
 
-// ModelOptions are the flags that every command with a model has.
 type ModelOptions struct {
 	Model   string `option:"model" short:"m" word:"NAME" help:"NAME of a model, or a folder with one"`
 	Device  string `option:"device" word:"DEVICE" examples:"auto,cpu,cuda" help:"DEVICE that the model runs on: auto, cpu, cuda or cuda:N; auto is CUDA where it works, else the CPU"`
@@ -106,14 +105,12 @@ func WarnOfTokenizer(s *terminal.Streams, quiet bool, model string, t *tokenize.
 	}
 }
 
-// Note prints a line to standard error if the flag verbose is set.
 func (o *ModelOptions) Note(s *terminal.Streams, format string, args ...any) {
 	if o.Verbose {
 		fmt.Fprintf(s.Err, "infill: %s\n", OneLine(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Report prints a line about what is done, unless the flag quiet is set.
 func (o *ModelOptions) Report(s *terminal.Streams, format string, args ...any) {
 	if !o.Quiet {
 		fmt.Fprintf(s.Err, "infill: %s\n", OneLine(fmt.Sprintf(format, args...)))

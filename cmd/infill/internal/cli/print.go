@@ -183,7 +183,6 @@ func Wrap(text string, width int, breaks string) string {
 	return ansi.Wrap(text, width, breaks)
 }
 
-// Notes formats lines that are printed below a result.
 func Notes(width int, lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -241,7 +240,6 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// OutputError is the error of a failed write to standard output.
 type OutputError struct{ err error }
 
 func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }

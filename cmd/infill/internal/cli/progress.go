@@ -113,7 +113,6 @@ func RoundDuration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Transfer shows the progress of a download.
 type Transfer struct {
 	bar         *Bar
 	lines       io.Writer // where Say writes

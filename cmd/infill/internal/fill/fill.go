@@ -137,7 +137,6 @@ func isObject(text, key string) bool {
 	return fields.Given(key) != nil
 }
 
-// plan makes a plan for a template that the user gave.
 func (c *command) plan(ctx context.Context, f *infill.Filler, e cli.Entry) (*infill.Plan, error) {
 	r, err := c.read(e)
 	if err != nil {
@@ -186,7 +185,6 @@ func (c *command) explain(e cli.Entry, template string, err error) error {
 	return cli.Describe(err)
 }
 
-// read makes the request of an entry.
 func (c *command) read(e cli.Entry) (infill.Request, error) {
 	r := c.request
 	r.Template = e.Text

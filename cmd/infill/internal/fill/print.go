@@ -113,7 +113,6 @@ func alone(r *infill.Result, width int) string {
 	return cli.Notes(width, lines...) + "\n"
 }
 
-// optional formats *x, or returns "" if x is nil.
 func optional[T any](format string, x *T) string {
 	if x == nil {
 		return ""
@@ -147,7 +146,6 @@ func footer(r *infill.Result, verbose bool) []string {
 	return lines
 }
 
-// chainsNote returns figures on how the chains moved.
 func chainsNote(s infill.Stats) string {
 	c := s.Chains
 	var notes []string

@@ -116,11 +116,9 @@ func (o *output) register(cmd *cobra.Command) {
 	flags.BoolVar(&o.overwrite, "overwrite", false, "replace the file of --out")
 }
 
-// endings are the endings of names that choose a format.
 var endings = map[string]string{".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".gift": "gift",
 	".xml": "moodle", ".json": "json"}
 
-// format returns the format that the name of the output says.
 func (o *output) format() (string, error) {
 	format, ok := endings[strings.ToLower(filepath.Ext(o.path))]
 	if !ok {

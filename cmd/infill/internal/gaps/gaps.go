@@ -35,7 +35,6 @@ type command struct {
 	out     output
 }
 
-// writers writes an exercise in each format.
 var writers = map[string]func(w io.Writer, e *infill.Exercise, o sheetOptions) error{"text": plain.write,
 	"markdown": markdown.write, "html": writeHTML, "csv": writeCSV, "gift": writeGIFT, "moodle": writeMoodle,
 	"anki": writeAnki, "json": writeJSON}
@@ -202,7 +201,6 @@ func (c *command) text(ctx context.Context, args []string, text bool) (string, e
 	return whole(content)
 }
 
-// input returns what standard input has.
 func (c *command) input(ctx context.Context) ([]byte, error) {
 	if c.streams.InTerminal {
 		return nil, &cli.UsageError{Err: errors.New("no text: give one, or pipe it to standard input"),

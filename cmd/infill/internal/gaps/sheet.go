@@ -81,7 +81,6 @@ func replaced(e *infill.Exercise, own func(string) string, gap func(n int, g inf
 	return b.String()
 }
 
-// inBytes returns the gaps of an exercise with spans in bytes.
 func inBytes(e *infill.Exercise) []infill.Gap {
 	gaps := slices.Clone(e.Gaps)
 	var spans [][2]int
@@ -143,7 +142,6 @@ func answer(g infill.Gap) string {
 // measured reports whether the model has seen a gap, and nobody has written it by hand.
 func measured(g infill.Gap) bool { return g.Probability > 0 || g.Bits > 0 }
 
-// style says how a sheet of plain lines looks.
 type style struct {
 	own       func(text string) string // the text as the style writes it
 	gap, item string                   // formats of a gap's number and line, and of an entry of a list
@@ -151,7 +149,6 @@ type style struct {
 	key       string                   // format of what stands above the key
 }
 
-// marks are the characters that Markdown reads.
 var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", `\<`, "[", `\[`, "]", `\]`)
 
 var (
@@ -272,7 +269,6 @@ func accepted(g infill.Gap, escape *strings.Replacer) (list []string) {
 	return list
 }
 
-// controls are the characters that GIFT reads.
 var controls = strings.NewReplacer("~", `\~`, "=", `\=`, "#", `\#`, "{", `\{`, "}", `\}`, ":", `\:`, `\`, `\\`)
 
 // weighed puts a weight before an answer with %, which GIFT would read as one.

@@ -119,7 +119,6 @@ func sum(data []byte) (total uint64, err error) {
 	return total, nil
 }
 
-// doors returns all that read texts, by name.
 func doors() (map[string]func(text string), error) {
 	doors := map[string]func(text string){
 		"parts":  func(text string) { tokenize.Maskable(text); tokenize.Sentences(text) },
@@ -202,7 +201,6 @@ func pieces(text string) (list []string) {
 	return list
 }
 
-// readers adds what a tokenizer reads.
 func readers(doors map[string]func(text string), name string, t *tokenize.Tokenizer) {
 	doors[name+", template"] = func(text string) { t.Shortest(text, "") } //nolint:errcheck // see above
 	doors[name+", plain"] = func(text string) { t.Plain(text) }           //nolint:errcheck // see above
