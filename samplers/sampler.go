@@ -158,11 +158,8 @@ func Settings(s Sampler) []string {
 // Value returns the text of a setting, its default if it is zero; "" for a
 // setting that the sampler does not have.
 func Value(s Sampler, setting string) string {
-	own := reflect.New(reflect.TypeOf(s))
-	own.Elem().Set(reflect.ValueOf(s))
 	set := settingsOf(s)
-	set.Settle(own.Interface())
-	for _, fact := range set.Facts(own.Interface()) {
+	for _, fact := range set.Facts(option.Changed(s, set.Settle)) {
 		if fact.Name == setting {
 			return fact.Text
 		}
@@ -194,7 +191,8 @@ func With(s Sampler, setting, text string) (Sampler, error) {
 func Take(s Sampler, setting string) (rest Sampler, text string) {
 	for _, fact := range settingsOf(s).NonZero(s) {
 		if fact.Name == setting {
-			return option.Without(s, setting), fact.Text
+			o, _ := settingsOf(s).Find(setting)
+			return option.Changed(s, func(to any) { o.Field(reflect.ValueOf(to).Elem()).SetZero() }), fact.Text
 		}
 	}
 	return s, ""
@@ -221,10 +219,7 @@ func Suited(s Sampler) (Sampler, error) {
 	if d.OnText == nil || d.OnText.Sampler == nil {
 		return s, nil
 	}
-	own := reflect.New(reflect.TypeOf(s))
-	own.Elem().Set(reflect.ValueOf(s))
-	settingsOf(s).Fill(own.Interface(), d.OnText.Sampler)
-	return own.Elem().Interface().(Sampler), nil
+	return option.Changed(s, func(to any) { settingsOf(s).Fill(to, d.OnText.Sampler) }), nil
 }
 
 // TextKernel makes the kernel of a sampler on the slots of a text: with the

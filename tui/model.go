@@ -258,7 +258,7 @@ func (m *model) start() tea.Cmd {
 	case len(tokenize.BlankSpans(text, string(r.request.Blank))) > 0:
 		m.started++
 		var command tea.Cmd
-		r.stream, command = m.jobs.start(m.started, request{m.filler, m.pinned(text)}, m.config.Now)
+		r.stream, command = m.jobs.start(m.started, &recorder{filler: m.filler, asked: m.pinned(text)}, m.config.Now)
 		return command
 	case strings.TrimSpace(text) != "":
 		r.fault = "no blank yet: i writes, then _ inserts a blank, and ctrl+t makes one of the word at the cursor"

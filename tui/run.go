@@ -64,11 +64,6 @@ func (j *jobs) after(delay time.Duration, message tea.Msg) tea.Cmd {
 	})
 }
 
-type request struct {
-	filler Filler
-	asked  infill.Request
-}
-
 type stream struct {
 	number int
 	cancel context.CancelCauseFunc
@@ -91,13 +86,13 @@ type (
 
 // start prepares a run. Of the two commands of its own, one fills; the other,
 // listen, sends one snapshot, and must be called again.
-func (j *jobs) start(number int, q request, now func() time.Time) (*stream, tea.Cmd) {
+func (j *jobs) start(number int, r *recorder, now func() time.Time) (*stream, tea.Cmd) {
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	s := &stream{number: number, cancel: cancel, frames: make(chan *snapshot, 1), over: make(chan struct{})}
 	run := j.command(func(context.Context) tea.Msg {
 		defer cancel(nil)
 		defer close(s.over)
-		last, err := q.run(ctx, s.frames, now)
+		last, err := r.run(ctx, s.frames, now)
 		return finishedMsg{number, last, err}
 	})
 	return s, tea.Batch(run, j.listen(s))
@@ -122,15 +117,14 @@ const (
 )
 
 // run fills, and returns the last snapshot, or nil. A stopped run may have one.
-func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
-	asked := q.asked
+func (r *recorder) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
+	asked := r.asked
 	_, chains := asked.Chains()
 	if chains {
 		asked.Top = max(asked.Top, mostDrawn)
 	}
-	r := &recorder{request: q}
 	next := now()
-	result, err := q.filler.Fill(ctx, asked, func(p infill.Progress) {
+	result, err := r.filler.Fill(ctx, asked, func(p infill.Progress) {
 		r.add(p)
 		at := now()
 		if at.Before(next) {
@@ -189,7 +183,8 @@ func (s *snapshot) stats() *infill.ChainStats {
 
 // recorder collects a run's steps. Only the goroutine that fills uses it.
 type recorder struct {
-	request
+	filler Filler
+	asked  infill.Request
 	snapshot
 	template *tokenize.Template // for the tokens of the chains; nil before the first step
 	last     infill.Progress

@@ -362,7 +362,7 @@ func TestMoves(t *testing.T) {
 func TestSnapshotsStayAsTheyAre(t *testing.T) {
 	_, filler := testConfig(t, two)
 	asked := requestBy(t, two, chainOptions("gibbs"))
-	r := &recorder{request: request{filler, asked}}
+	r := &recorder{filler: filler, asked: asked}
 	var kept []*snapshot
 	var copies []string
 	print := func(s *snapshot) string {

@@ -134,7 +134,7 @@ func (f File) unpack(file *os.File, to io.Writer) (io.ReadCloser, error) {
 	}{r, file}, nil
 }
 
-// pack returns a writer to w, which it does not close, that compresses.
+// pack returns a writer to w, which it does not close; it may compress.
 func (f File) pack(w io.Writer) io.WriteCloser {
 	switch f.packed {
 	case ".gz":

@@ -356,7 +356,7 @@ func (s *Reader) readHeader() error {
 	return nil
 }
 
-// has returns an error if a table lacks the column, or one that looks equal.
+// has returns an error if a table lacks the column. One that looks equal gets its name.
 func (s *Reader) has(column string) error {
 	if s.names == nil || slices.Contains(s.names, column) {
 		return nil

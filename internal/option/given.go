@@ -73,19 +73,14 @@ func Assign(to any, given []Given) {
 }
 
 // With returns a struct whose fields that are options have the values given.
-func With[T any](of T, given []Given) T {
+func With[T any](of T, given []Given) T { return Changed(of, func(to any) { Assign(to, given) }) }
+
+// Changed returns a copy of a struct that change has changed.
+func Changed[T any](of T, change func(to any)) T {
 	own := reflect.New(reflect.TypeOf(of))
 	own.Elem().Set(reflect.ValueOf(of))
-	Assign(own.Interface(), given)
+	change(own.Interface())
 	return own.Elem().Interface().(T)
-}
-
-// Without returns a struct whose field of the option is zero.
-func Without[T any](of T, name string) T {
-	own := reflect.New(reflect.TypeOf(of)).Elem()
-	own.Set(reflect.ValueOf(of))
-	Option{Name: name}.Field(own).SetZero()
-	return own.Interface().(T)
 }
 
 // An Error says what is wrong with the value of a key.

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2/maybe"
-	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/cli"
 	"infill/infill"
@@ -106,23 +105,17 @@ func fields[T any](v rawjson.Value, to *T) error {
 }
 
 type output struct {
-	path      string // "" is standard output
-	overwrite bool
-}
-
-func (o *output) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVarP(&o.path, "out", "o", "", "`FILE` of the sheet; without --format, its ending chooses the form")
-	flags.BoolVar(&o.overwrite, "overwrite", false, "replace the file of --out")
+	Path      string `option:"out" short:"o" word:"FILE" help:"FILE of the sheet; without --format, its ending chooses the form"` // "" is standard output
+	Overwrite bool   `option:"overwrite" help:"replace the file of --out"`
 }
 
 var endings = map[string]string{".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".gift": "gift",
 	".xml": "moodle", ".json": "json"}
 
 func (o *output) format() (string, error) {
-	format, ok := endings[strings.ToLower(filepath.Ext(o.path))]
+	format, ok := endings[strings.ToLower(filepath.Ext(o.Path))]
 	if !ok {
-		return "", cli.Usagef("--out: %s: its ending is not one of %s: give --format, too", o.path,
+		return "", cli.Usagef("--out: %s: its ending is not one of %s: give --format, too", o.Path,
 			strings.Join(slices.Sorted(maps.Keys(endings)), ", "))
 	}
 	return format, nil
@@ -132,37 +125,37 @@ func (o *output) format() (string, error) {
 // --overwrite.
 func (o *output) check(inputs ...string) error {
 	switch {
-	case o.path == "" && o.overwrite:
+	case o.Path == "" && o.Overwrite:
 		return cli.Usagef("--overwrite: say by --out which file")
-	case o.path == "-":
+	case o.Path == "-":
 		return cli.Usagef("--out: without it, the sheet goes to standard output")
 	}
-	folder, err := os.Stat(filepath.Dir(o.path))
+	folder, err := os.Stat(filepath.Dir(o.Path))
 	if err != nil || !folder.IsDir() {
-		return cli.Usagef("--out: there is no folder %s: make it first", filepath.Dir(o.path))
+		return cli.Usagef("--out: there is no folder %s: make it first", filepath.Dir(o.Path))
 	}
-	there, err := os.Stat(o.path)
+	there, err := os.Stat(o.Path)
 	if err != nil { // there is none
 		return nil
 	}
 	for _, name := range inputs {
 		input, err := os.Stat(name)
 		if err == nil && os.SameFile(input, there) {
-			return cli.Usagef("--out: %s would be replaced, and is the input: choose another output", o.path)
+			return cli.Usagef("--out: %s would be replaced, and is the input: choose another output", o.Path)
 		}
 	}
 	switch {
 	case !there.Mode().IsRegular():
-		return cli.Usagef("--out: %s is a folder, a device or a pipe: choose another output", o.path)
-	case !o.overwrite:
-		return cli.Usagef("--out: %s is there already: --overwrite makes it again", o.path)
+		return cli.Usagef("--out: %s is a folder, a device or a pipe: choose another output", o.Path)
+	case !o.Overwrite:
+		return cli.Usagef("--out: %s is there already: --overwrite makes it again", o.Path)
 	}
 	return nil
 }
 
 // write writes the output, a file whole or not at all.
 func (o *output) write(printed io.Writer, sheet func(w io.Writer) error) error {
-	if o.path == "" {
+	if o.Path == "" {
 		return sheet(printed)
 	}
 	var content bytes.Buffer
@@ -170,5 +163,5 @@ func (o *output) write(printed io.Writer, sheet func(w io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return maybe.WriteFile(o.path, content.Bytes(), 0o666)
+	return maybe.WriteFile(o.Path, content.Bytes(), 0o666)
 }

@@ -47,7 +47,7 @@ var unordered = map[string]string{"gift": "Moodle shuffles the answers of its qu
 	"csv": "a table has the sheet once", "json": "--from makes the versions of a sheet"}
 
 func NewCmd(s *terminal.Streams) *cobra.Command {
-	c := &command{streams: s, format: formats[0]}
+	c := &command{streams: s, format: formats[0], sheet: sheetOptions{Title: "Gaps", Lang: "en"}}
 	cmd := &cobra.Command{
 		Use:   "gaps [TEXT | FILE]",
 		Short: "Make an exercise of a text: gaps, answers to choose from, and a key",
@@ -76,13 +76,9 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 		"seed")
 	flags.Lookup("seed").Usage += " (default 1)"
 	flags.StringVar(&c.from, "from", "", "`FILE` with a sheet in json, which is written in another form")
-	flags.BoolVar(&c.sheet.key, "key", false, "print the right answers, apart")
-	flags.StringVar(&c.sheet.title, "title", "Gaps",
-		"`TEXT` above html and versions, in the names of questions of gift and moodle, and anki's tag")
 	cli.Bind(cmd, &c.sheet)
-	flags.StringVar(&c.sheet.lang, "lang", "en", "`CODE` of the text's language in html, such as de")
 	cli.AddChoice(cmd, &c.format, "format", "", formats, "form of the sheet")
-	c.out.register(cmd)
+	cli.Bind(cmd, &c.out)
 	c.model.Register(cmd)
 	return cmd
 }
@@ -98,7 +94,7 @@ func (c *command) check(flags *pflag.FlagSet, args []string) (err error) {
 			err = cli.Usagef("--%s: a sheet of --from is written as it is: edit it, or make one of the text", f.Name)
 		}
 	})
-	if err == nil && c.out.path != "" && !flags.Changed("format") {
+	if err == nil && c.out.Path != "" && !flags.Changed("format") {
 		c.format, err = c.out.format()
 	}
 	if err != nil {

@@ -22,11 +22,11 @@ import (
 )
 
 type sheetOptions struct {
-	key   bool // whether the right answers are printed, apart
-	title string
-	lang  string // language of the text, in HTML
+	Key   bool   `option:"key" help:"print the right answers, apart"`
+	Title string `option:"title" word:"TEXT" help:"TEXT above html and versions, in the names of questions of gift and moodle, and anki's tag"`
 	// Versions is how many pages there are; 0 for one that has no letter.
-	Versions int `option:"versions" minimum:"2" maximum:"10" word:"N" help:"N pages for neighbours: the same gaps and answers, in another order in each"`
+	Versions int    `option:"versions" minimum:"2" maximum:"10" word:"N" help:"N pages for neighbours: the same gaps and answers, in another order in each"`
+	Lang     string `option:"lang" word:"CODE" help:"CODE of the text's language in html, such as de"`
 }
 
 type version struct {
@@ -38,10 +38,10 @@ type version struct {
 // number of places in each, so that the letter of a right answer differs between
 // as many pages as there are options.
 func (o sheetOptions) versions(e *infill.Exercise) []version {
-	list := []version{{e, o.title, ""}}
+	list := []version{{e, o.Title, ""}}
 	for v := range o.Versions {
 		letter := string(rune('A' + v))
-		page := version{&infill.Exercise{Text: e.Text, Gaps: slices.Clone(e.Gaps)}, o.title + " " + letter, letter}
+		page := version{&infill.Exercise{Text: e.Text, Gaps: slices.Clone(e.Gaps)}, o.Title + " " + letter, letter}
 		for i, g := range e.Gaps {
 			n := len(g.Options)
 			if v > 0 && n > 0 {
@@ -180,7 +180,7 @@ func (s style) write(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 			list(v, lettered)
 		}
 	}
-	if o.key {
+	if o.Key {
 		for _, v := range versions {
 			fmt.Fprintf(&b, s.key, strings.TrimSuffix("Key "+v.Letter, " "))
 			list(v, answer)
@@ -226,8 +226,8 @@ func writeHTML(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 		}
 		paragraphs = append(paragraphs, p)
 	}
-	return sheet.Execute(w, map[string]any{"Paragraphs": paragraphs, "Versions": o.versions(e), "Key": o.key,
-		"Title": o.title, "Lang": o.lang, "Options": choice(e)})
+	return sheet.Execute(w, map[string]any{"Paragraphs": paragraphs, "Versions": o.versions(e), "Key": o.Key,
+		"Title": o.Title, "Lang": o.Lang, "Options": choice(e)})
 }
 
 func writeCSV(w io.Writer, e *infill.Exercise, _ sheetOptions) error {
@@ -321,7 +321,7 @@ func writeGIFT(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 			}
 		}
 		// Without [plain], < begins a tag of HTML.
-		fmt.Fprintf(&b, "::%s %d::[plain]%s{%s}%s\n\n", controls.Replace(lines.One(o.title)), i+1,
+		fmt.Fprintf(&b, "::%s %d::[plain]%s{%s}%s\n\n", controls.Replace(lines.One(o.Title)), i+1,
 			controls.Replace(blanked(e.Text, gaps, from, g.Span[0])), strings.Join(answers, " "),
 			controls.Replace(blanked(e.Text, gaps, g.Span[1], to)))
 	}
@@ -364,7 +364,7 @@ func writeMoodle(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 	_, err := fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<quiz>\n<question type=\"cloze\">\n"+
 		"<name><text>%s</text></name>\n"+
 		"<questiontext format=\"html\"><text>%s</text></questiontext>\n</question>\n</quiz>\n",
-		html.EscapeString(o.title), html.EscapeString(strings.Join(paragraphs, "\n")))
+		html.EscapeString(o.Title), html.EscapeString(strings.Join(paragraphs, "\n")))
 	return err
 }
 
@@ -393,7 +393,7 @@ func writeAnki(w io.Writer, e *infill.Exercise, o sheetOptions) error {
 			front += fmt.Sprintf("<br>%c) %s", 'a'+i, ankiMarks.Replace(option))
 		}
 		err := rows.Write([]string{front, ankiMarks.Replace(strings.Join(answers(g), " / ")),
-			strings.Join(strings.Fields(o.title), "_")})
+			strings.Join(strings.Fields(o.Title), "_")})
 		if err != nil {
 			return err
 		}
