@@ -17,32 +17,38 @@ import (
 // or of a string in JSON, or a list in JSON. Errors complete `"x" is not …`.
 
 // wordsType reads infill.Words: words with commas between them.
-var wordsType = &option.Type{
-	Read: func(text string) (any, error) {
-		if strings.TrimSpace(text) == "" { // no list
-			return infill.Words(nil), nil
-		}
-		err := plainWords(text)
-		if err != nil {
-			return nil, err
-		}
-		words, err := option.Split(text)
-		if err != nil {
-			return nil, errWords
-		}
-		return readWords(words)
-	},
-	List: readWords,
-	Join: func(one, later any) (both any, ok bool) {
-		return slices.Concat(one.(infill.Words), later.(infill.Words)), true
-	},
-	Schema: option.Schema{Kind: "array", Want: errWords.Error()},
-}
+type wordsType struct{}
+
+var (
+	_ option.Listed = wordsType{}
+	_ option.Joined = wordsType{}
+)
 
 var errWords = infill.Words{""}.Check()
 
-// readWords also refuses a word that looks like the list of a blank.
-func readWords(values []string) (any, error) {
+func (w wordsType) Read(text string) (any, error) {
+	if strings.TrimSpace(text) == "" { // no list
+		return infill.Words(nil), nil
+	}
+	err := plainWords(text)
+	if err != nil {
+		return nil, err
+	}
+	words, err := option.Split(text)
+	if err != nil {
+		return nil, errWords
+	}
+	return w.List(words)
+}
+
+func (wordsType) Schema() option.Schema { return option.Schema{Kind: "array", Want: errWords.Error()} }
+
+func (wordsType) Join(one, later any) (both any, ok bool) {
+	return slices.Concat(one.(infill.Words), later.(infill.Words)), true
+}
+
+// List also refuses a word that looks like the list of a blank.
+func (wordsType) List(values []string) (any, error) {
 	list, _ := trimmed(values)
 	words := append(infill.Words{}, list...) // an empty list is one
 	err := words.Check()
@@ -61,65 +67,80 @@ type numberedLists interface {
 	Check() error
 }
 
-// listsType returns the type of lists by the number of a blank, as in "red,blue" for
-// every blank or "1=red,dark blue 2=sky". plain returns what is wrong with a text before it
-// is read, and Check of the lists none what is no list.
-func listsType[L numberedLists](kind string, plain func(text string) error) *option.Type {
-	none := L{0: nil}.Check()
-	// A word with an equals sign is likely a list whose number is mistyped.
-	take := func(lists map[int][]string, ok bool) (any, error) {
-		equals := func(word string) bool { return strings.Contains(word, "=") }
-		if !ok || slices.ContainsFunc(lists[0], equals) {
-			return nil, none
+// listsType reads lists by the number of a blank, as in "red,blue" for every blank or
+// "1=red,dark blue 2=sky".
+type listsType[L numberedLists] struct {
+	kind  string
+	plain func(text string) error // what is wrong with a text before it is read
+}
+
+var (
+	_ option.Listed   = listsType[infill.Lists]{}
+	_ option.Numbered = listsType[infill.Lists]{}
+	_ option.Joined   = listsType[infill.Lists]{}
+)
+
+func (t listsType[L]) Schema() option.Schema { return option.Schema{Kind: t.kind} }
+
+// take returns lists unless they are none. A word with an equals sign is likely a list whose
+// number is mistyped.
+func (listsType[L]) take(lists map[int][]string, ok bool) (any, error) {
+	equals := func(word string) bool { return strings.Contains(word, "=") }
+	if !ok || slices.ContainsFunc(lists[0], equals) {
+		return nil, L{0: nil}.Check()
+	}
+	return L(lists), L(lists).Check()
+}
+
+func (t listsType[L]) Read(text string) (any, error) {
+	err := t.plain(text)
+	if err != nil {
+		return nil, err
+	}
+	return t.take(readLists(text))
+}
+
+func (t listsType[L]) List(values []string) (any, error) { return t.take(listsOf(values)) }
+
+func (t listsType[L]) Lists(values map[string][]string) (any, error) { return t.take(numbered(values)) }
+
+func (t listsType[L]) Split(text string) ([]string, error) {
+	err := t.plain(text)
+	if err != nil {
+		return nil, err
+	}
+	words, err := option.Split(text)
+	if err != nil {
+		return nil, L{0: nil}.Check()
+	}
+	return words, nil
+}
+
+// Join joins lists unless both have one for the same blank.
+func (listsType[L]) Join(one, later any) (both any, ok bool) {
+	lists := maps.Clone(one.(L))
+	for number, words := range later.(L) {
+		if lists[number] != nil {
+			return nil, false
 		}
-		return L(lists), L(lists).Check()
+		lists[number] = words
 	}
-	return &option.Type{
-		Read: func(text string) (any, error) {
-			err := plain(text)
-			if err != nil {
-				return nil, err
-			}
-			return take(readLists(text))
-		},
-		List:  func(values []string) (any, error) { return take(listsOf(values)) },
-		Lists: func(values map[string][]string) (any, error) { return take(numbered(values)) },
-		Split: func(text string) ([]string, error) {
-			err := plain(text)
-			if err != nil {
-				return nil, err
-			}
-			words, err := option.Split(text)
-			if err != nil {
-				return nil, none
-			}
-			return words, nil
-		},
-		Join: func(one, later any) (both any, ok bool) { // unless both have a list of one blank
-			lists := maps.Clone(one.(L))
-			for number, words := range later.(L) {
-				if lists[number] != nil {
-					return nil, false
-				}
-				lists[number] = words
-			}
-			return lists, true
-		},
-		Schema: option.Schema{Kind: kind},
-	}
+	return lists, true
 }
 
 // orderType reads infill.Order. A list is a permutation, one text for each number.
-var orderType = &option.Type{
-	Read:   readOrder,
-	List:   func(values []string) (any, error) { return readOrder(strings.Join(values, ",")) },
-	Schema: option.Schema{Kind: "string"},
-}
+type orderType struct{}
 
-func readOrder(text string) (any, error) {
+var _ option.Listed = orderType{}
+
+func (orderType) Schema() option.Schema { return option.Schema{Kind: "string"} }
+
+func (orderType) Read(text string) (any, error) {
 	o := infill.Order(text)
 	return o, o.Check()
 }
+
+func (t orderType) List(values []string) (any, error) { return t.Read(strings.Join(values, ",")) }
 
 var (
 	inQuotes  = regexp.MustCompile(`"[^"]*"`)

@@ -22,12 +22,12 @@ type (
 )
 
 // types are the types of options whose values have lists, or settings of their own.
-var types = map[reflect.Type]*option.Type{
-	reflect.TypeFor[infill.Words]():     wordsType,
-	reflect.TypeFor[infill.Lists]():     listsType[infill.Lists]("object", plainWords),
-	reflect.TypeFor[infill.Parts]():     listsType[infill.Parts]("string", func(string) error { return nil }),
-	reflect.TypeFor[infill.Order]():     orderType,
-	reflect.TypeFor[samplers.Sampler](): samplerType,
+var types = map[reflect.Type]option.Type{
+	reflect.TypeFor[infill.Words]():     wordsType{},
+	reflect.TypeFor[infill.Lists]():     listsType[infill.Lists]{"object", plainWords},
+	reflect.TypeFor[infill.Parts]():     listsType[infill.Parts]{"string", func(string) error { return nil }},
+	reflect.TypeFor[infill.Order]():     orderType{},
+	reflect.TypeFor[samplers.Sampler](): samplerType{},
 }
 
 var options = func() *option.Set {

@@ -13,22 +13,22 @@ import (
 )
 
 // samplerType reads and writes the samplers of chains. Chains.check looks at the sampler.
-var samplerType = &option.Type{
-	Text: func(value any) string {
-		w, ok := value.(written)
-		if ok {
-			return w.text
-		}
-		return samplers.Text(value.(samplers.Sampler))
-	},
-	Schema: option.Schema{Kind: "string", Values: Samplers()},
+type samplerType struct{}
+
+var _ option.Writer = samplerType{}
+
+func (samplerType) Text(value any) string {
+	w, ok := value.(written)
+	if ok {
+		return w.text
+	}
+	return samplers.Text(value.(samplers.Sampler))
 }
 
-// readSampler finds options, whose types have samplerType.
-func init() { samplerType.Read = readSampler }
+func (samplerType) Schema() option.Schema { return option.Schema{Kind: "string", Values: Samplers()} }
 
-// readSampler returns a written sampler, as in dmala:step-size=0.4.
-func readSampler(text string) (any, error) {
+// Read returns a written sampler, as in dmala:step-size=0.4.
+func (samplerType) Read(text string) (any, error) {
 	named, err := option.ParseOne(text)
 	if errors.Is(err, option.ErrTwice) {
 		return nil, fmt.Errorf("a sampler: %w", err)

@@ -43,11 +43,11 @@ func (o Option) Of(value any) Given { return Given{o, reflect.ValueOf(value)} }
 // With returns a value together with that of a later use of the same flag. ok is
 // false if the two exclude each other.
 func (g Given) With(later Given) (both Given, ok bool) {
-	own := g.Option.rule.own
-	if own == nil || own.Join == nil {
+	joined, joins := g.Option.rule.own.(Joined)
+	if !joins {
 		return later, true
 	}
-	value, ok := own.Join(g.Value(), later.Value())
+	value, ok := joined.Join(g.Value(), later.Value())
 	return Given{g.Option, reflect.ValueOf(value)}, ok
 }
 
@@ -147,16 +147,18 @@ func shown(v rawjson.Value) string {
 }
 
 func (r rule) json(v rawjson.Value) (reflect.Value, error) {
+	lists, numbered := r.own.(Numbered)
+	list, listed := r.own.(Listed)
 	switch {
-	case v.IsObject() && r.own != nil && r.own.Lists != nil:
-		values, err := listsIn(v, r.own.Split)
+	case v.IsObject() && numbered:
+		values, err := listsIn(v, lists)
 		if err != nil {
 			return reflect.Value{}, err
 		}
-		value, err := r.own.Lists(values)
+		value, err := lists.Lists(values)
 		return reflect.ValueOf(value), err
-	case v.IsList() && r.own != nil && r.own.List != nil:
-		value, err := r.own.List(textsIn(v))
+	case v.IsList() && listed:
+		value, err := list.List(textsIn(v))
 		return reflect.ValueOf(value), err
 	case v.IsList() && r.of == reflect.TypeFor[[]string]():
 		return reflect.ValueOf(textsIn(v)), nil
@@ -195,7 +197,7 @@ func textsIn(v rawjson.Value) []string {
 }
 
 // listsIn returns an object's lists but null ones; a string is a list's text.
-func listsIn(v rawjson.Value, split func(string) ([]string, error)) (lists map[string][]string, err error) {
+func listsIn(v rawjson.Value, of Numbered) (lists map[string][]string, err error) {
 	lists = map[string][]string{}
 	for _, f := range v.Object() {
 		switch {
@@ -203,7 +205,7 @@ func listsIn(v rawjson.Value, split func(string) ([]string, error)) (lists map[s
 		case f.Value.IsList():
 			lists[f.Key] = textsIn(f.Value)
 		default:
-			lists[f.Key], err = split(shown(f.Value))
+			lists[f.Key], err = of.Split(shown(f.Value))
 		}
 		if err != nil {
 			return nil, err

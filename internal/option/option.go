@@ -46,21 +46,33 @@ type Syntax interface {
 type suggesting interface{ Values() []string }
 
 // A Type reads the values of a type that does not do so itself. Its errors complete the
-// sentence `"x" is not …`. All fields but Read may be nil.
-type Type struct {
-	Read func(text string) (any, error)
-	Text func(value any) string // instead of the value's own text
-	// List reads lists of JSON, and Lists objects with lists by their keys, where Split cuts
-	// the text of a list.
-	List  func(values []string) (any, error)
-	Lists func(values map[string][]string) (any, error)
-	Split func(text string) ([]string, error)
-	// Join returns a value of an option together with a later one; ok is false if they
-	// exclude each other.
-	Join func(one, later any) (both any, ok bool)
+// sentence `"x" is not …`.
+type Type interface {
+	Read(text string) (any, error)
 	// Schema says which JSON the option takes. Without Values, the examples of the tag are
 	// suggested.
-	Schema Schema
+	Schema() Schema
+}
+
+// Writer is a Type that writes values, instead of their own text.
+type Writer interface{ Text(value any) string }
+
+// Listed is a Type that also reads lists of JSON.
+type Listed interface {
+	List(values []string) (any, error)
+}
+
+// Numbered is a Type that also reads JSON objects with lists by their keys, where Split cuts
+// the text of a list.
+type Numbered interface {
+	Lists(values map[string][]string) (any, error)
+	Split(text string) ([]string, error)
+}
+
+// Joined is a Type of an option that may be given several times. Join returns a value
+// together with a later one; ok is false if they exclude each other.
+type Joined interface {
+	Join(one, later any) (both any, ok bool)
 }
 
 // A Schema says which JSON an option takes.
@@ -141,7 +153,7 @@ func (s *Set) bounds(of reflect.Type) []bound {
 func Of(owners ...Owner) *Set { return OfTypes(nil, owners...) }
 
 // OfTypes does what Of does, for structs some of whose fields are of types with a Type.
-func OfTypes(types map[reflect.Type]*Type, owners ...Owner) *Set {
+func OfTypes(types map[reflect.Type]Type, owners ...Owner) *Set {
 	s := &Set{}
 	for _, owner := range owners {
 		for _, field := range fields(reflect.TypeOf(owner.Zero)) {
@@ -183,7 +195,7 @@ func fields(of reflect.Type) (list []field) {
 	return list
 }
 
-func newOption(f field, own *Type) Option {
+func newOption(f field, own Type) Option {
 	tag := f.Tag
 	r := ruleOf(f)
 	r.own = own
@@ -223,7 +235,7 @@ func (o Option) In(method string) bool { return o.Methods == nil || slices.Conta
 // A rule says which values a field may have, and how they are written.
 type rule struct {
 	of       reflect.Type
-	own      *Type // of the field's type, or nil
+	own      Type // of the field's type, or nil
 	enum     []string
 	examples []string
 	words    []word
@@ -291,7 +303,7 @@ func (r rule) schema() Schema {
 	list, suggests := s.(suggesting)
 	switch {
 	case r.own != nil:
-		s := r.own.Schema
+		s := r.own.Schema()
 		if s.Values == nil {
 			s.Values = values
 		}
@@ -530,8 +542,9 @@ func (r rule) text(v reflect.Value) string {
 	if v.Kind() == reflect.Interface && v.IsNil() {
 		return ""
 	}
-	if r.own != nil && r.own.Text != nil {
-		return r.own.Text(v.Interface())
+	writer, writes := r.own.(Writer)
+	if writes {
+		return writer.Text(v.Interface())
 	}
 	own, ok := v.Interface().(encoding.TextMarshaler)
 	if ok {
