@@ -14,15 +14,13 @@ import (
 // DefaultRows are the rows of the zero Budget.
 const DefaultRows = 4000
 
-// A Budget bounds the cost of an answer by Rows, by Seconds, or by both. The zero
-// Budget is DefaultRows.
+// A Budget bounds an answer's Rows, Seconds, or both; zero is DefaultRows.
 type Budget struct {
 	Rows    int     // most model rows; a draw made again counts as one more
 	Seconds float64 // most seconds since the start of the fill
 }
 
-// MarshalText writes the budget as UnmarshalText reads it: "500" for rows, "2s"
-// for seconds.
+// MarshalText writes what UnmarshalText reads: "500" for rows, "2s" for seconds.
 func (b Budget) MarshalText() ([]byte, error) {
 	if b.Seconds > 0 {
 		return fmt.Appendf(nil, "%gs", b.Seconds), nil
@@ -85,8 +83,7 @@ func (b Budget) text() string {
 	return phrase.Counted(b.Rows, "model row")
 }
 
-// whole reads a whole number within bounds. It takes 3.0 too, which pandas
-// writes for 3 beside gaps.
+// whole reads a whole number within bounds, also 3.0, as pandas writes 3.
 func whole(text []byte, low, high int) (int, bool) {
 	n, err := strconv.Atoi(strings.TrimSuffix(string(text), ".0"))
 	return n, err == nil && low <= n && n <= high

@@ -51,8 +51,7 @@ type Chains struct {
 	Energies bool
 }
 
-// Energy chooses the energy U of chains, in nats; "" is the
-// pseudo-log-likelihood.
+// Energy is the energy U of chains, in nats; "" is the pseudo-log-likelihood.
 type Energy lm.Energy
 
 // Gradient is the gradient that a sampler uses; "" is the sampler's default.
@@ -96,8 +95,7 @@ func (c Chains) settled() Method {
 	return c
 }
 
-// lift makes options of the settings of the sampler that are options, unless the option
-// says something, too.
+// lift makes options of the sampler's settings that are options and not given.
 func (c *Chains) lift() {
 	rest, size := samplers.Take(c.Sampler, "step-size")
 	x, err := strconv.ParseFloat(size, 64)
@@ -258,8 +256,7 @@ func (c *chainRun) shown() (*visited, *samplers.Acceptance) {
 	return c.seen, &c.after
 }
 
-// prepare makes the target and the kernel, and returns the starts of the chains,
-// [chains × variables].
+// prepare makes target and kernel, and returns the starts, [chains × variables].
 func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 	w := c.work
 	o := &c.options
@@ -297,8 +294,7 @@ func (c *chainRun) prepare(ctx context.Context) ([]int, error) {
 	return start, err
 }
 
-// observe counts the step. It adds the states to draws if they count,
-// else to seen.
+// observe counts the step, and adds states that count to draws, others to seen.
 func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) error {
 	c.step = at.Number
 	c.stepSize = at.StepSize
@@ -332,8 +328,7 @@ func (c *chainRun) observe(ctx context.Context, at samplers.Step, counts bool) e
 	return nil
 }
 
-// progress describes the step at for the observer. The last draws of own are
-// its states.
+// progress describes the step at, whose states are the last draws of own.
 func (c *chainRun) progress(at samplers.Step, warming bool, own *visited) Progress {
 	p := Progress{Step: at.Number, Steps: c.options.steps(), WarmUp: warming,
 		Pieces: c.layout.pieces(), TokenIDs: make([]int, 0, c.chains()*len(c.layout.question.slots)),
@@ -524,8 +519,7 @@ func (c *chainRun) initial(ctx context.Context) ([]int, error) {
 func (c *chainRun) drawn(weights [][]float64, streams []*rand.Rand) ([]int, error) {
 	cumulative := make([][]float64, len(weights))
 	for n, row := range weights {
-		// Subtract the largest value, so that the weights of no variable
-		// all underflow to 0.
+		// Less the largest value, so that not all weights of a variable underflow.
 		highest := slices.Max(row)
 		for _, w := range row {
 			cumulative[n] = append(cumulative[n], math.Exp(w-highest))

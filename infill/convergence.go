@@ -9,8 +9,7 @@ import (
 	"infill/samplers"
 )
 
-// CappedRHat replaces larger values of R-hat, and +Inf if no chain moves: JSON has no
-// infinity.
+// CappedRHat replaces larger values of R-hat, and +Inf, which JSON lacks.
 const CappedRHat = 1000
 
 // Bounds for judging whether chains agree.
@@ -69,8 +68,7 @@ func (p *visited) believe(a *answer, order []int) {
 				effective = u
 			}
 		}
-		// Where the effective number of draws is not known, each chain
-		// counts as one draw.
+		// Where the effective draws are not known, each chain counts as one.
 		n := float64(p.chains)
 		if effective != nil {
 			n = min(max(*effective, 1), float64(len(p.draws)))

@@ -67,8 +67,7 @@ func (d Draws) likely(p *Plan) (rows int, bytes float64) {
 	return min(rows, p.roots()+int(d.Samples)*(p.Slots()-1)), bytes
 }
 
-// solve draws fills from P, as many as the budget covers. An unfinished draw is
-// dropped.
+// solve draws fills from P while the budget lasts, and drops unfinished ones.
 func (d Draws) solve(ctx context.Context, w *work) (*answer, error) {
 	laws := w.laws(d.Order)
 	for i := range laws {
@@ -108,8 +107,7 @@ func (d Draws) room(w *work, rejected int) int {
 
 const whatDrawsCost = "each token of a draw takes a row, and a draw that the blanks may not take is made again"
 
-// tooSmall returns the error for a budget that sufficed for no draw. least is how
-// many rows one takes.
+// tooSmall is the error for a budget that suffices for no draw, of least rows.
 func (d Draws) tooSmall(least int) error {
 	advice := "give a larger budget, or loosen what they may take"
 	if d.Budget.Rows > 0 && d.Budget.Rows < least {

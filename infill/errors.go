@@ -31,8 +31,7 @@ type ConstraintError struct{ Reason string }
 
 var _ error = (*ConstraintError)(nil)
 
-// Error returns one line: which constraints leave too little, and what would loosen
-// them.
+// Error returns one line: which constraints leave too little, and a remedy.
 func (e *ConstraintError) Error() string { return e.Reason }
 
 func constrained(format string, args ...any) error {

@@ -26,8 +26,7 @@ import (
 // LanguageModel has the methods of a masked language model that a Filler calls.
 // Ids are token ids, [CLS] and [SEP] included; slots are positions in the ids.
 type LanguageModel interface {
-	// Description returns the names of the model and of the device on
-	// which the model runs.
+	// Description returns the names of the model and of its device.
 	Description() lm.Description
 	// Positions returns the largest number of tokens that the model reads at
 	// once, [CLS] and [SEP] included.
@@ -184,8 +183,7 @@ func (f *Filler) Measure(ctx context.Context) error {
 	return m.Measure(ctx)
 }
 
-// Rate returns how many tokens of model rows run in a second, or 0 if it is not
-// known yet.
+// Rate returns the tokens of model rows that run in a second, 0 if not known yet.
 func (f *Filler) Rate() float64 {
 	f.source.mutex.Lock()
 	defer f.source.mutex.Unlock()
@@ -196,8 +194,7 @@ func (f *Filler) Rate() float64 {
 	return 0
 }
 
-// cancelled returns ctx.Err() if ctx has ended and err is not nil. Otherwise it
-// returns err unchanged.
+// cancelled returns ctx.Err() if ctx has ended and err is not nil, else err.
 func cancelled(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -264,8 +261,7 @@ func Open(o OpenOptions) (*Filler, error) {
 	return f, nil
 }
 
-// vocabulary is a tokenizer with the properties of its tokens that rules
-// and layouts need.
+// vocabulary is a tokenizer with properties of its tokens, for rules and layouts.
 type vocabulary struct {
 	tokenizer *tokenize.Tokenizer
 	fillable  []int
@@ -354,8 +350,7 @@ func (v *vocabulary) begins(letters string) int {
 	return count
 }
 
-// candidate reads text as a fill of b. If b touches a word, the fill continues
-// that word.
+// candidate reads text as a fill of b, which continues a word that b touches.
 func (v *vocabulary) candidate(text string, b tokenize.Blank) ([]int, error) {
 	if b.TouchesLeft {
 		return v.tokenizer.Continuation(text)
@@ -363,8 +358,7 @@ func (v *vocabulary) candidate(text string, b tokenize.Blank) ([]int, error) {
 	return v.tokenizer.Candidate(text)
 }
 
-// wordOf returns the word that the pieces of a blank make, or "" if the pieces
-// are not one word.
+// wordOf returns the word that the pieces of a blank make, or "" for no word.
 func (v *vocabulary) wordOf(ids []int) string {
 	text := ""
 	for i, id := range ids {

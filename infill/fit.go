@@ -84,8 +84,7 @@ type Lists map[int][]string
 var errLists = errors.New("a list of all words that each blank, or that one may take, as in red,dark blue or " +
 	"1=red,dark blue")
 
-// Check returns an error for a list without words or with an empty one, and for a number
-// below 0.
+// Check returns an error for no list, an empty one, and a number below 0.
 func (l Lists) Check() error {
 	if !filled(l) {
 		return errLists

@@ -246,8 +246,7 @@ func (f *Filler) GapsCost(r GapsRequest) (Cost, error) {
 	return cost, nil
 }
 
-// bytesOfGap is the memory for a gap: two rows over the vocabulary, and what the
-// model needs for a window.
+// bytesOfGap is a gap's memory: two rows over the vocabulary, and a window.
 const bytesOfGap = 8 << 20
 
 func (r *GapsRequest) check() error {
@@ -302,8 +301,7 @@ func (r *GapsRequest) signature(e *Exercise, seen int) string {
 // chooses reports whether rules choose the gaps, and not brackets.
 func (r *GapsRequest) chooses() bool { return r.Every > 0 || r.Part != "" || r.Words != nil }
 
-// keys returns the byte ranges of the words that may be gaps, by the encoding of the
-// text.
+// keys returns the byte ranges of the words of e that may be gaps.
 func (r *GapsRequest) keys(f *Filler, e *tokenize.Encoding) (keys [][2]int) {
 	listed := map[string]bool{}
 	for _, word := range r.Words {
@@ -560,8 +558,7 @@ func (g *gapMaker) place(key [2]int) (*gapPlace, error) {
 	return p, err
 }
 
-// ends reports whether a letter stands behind a key that goes on with no word of it,
-// as in 日本the.
+// ends reports whether another word follows a key directly, as in 日本the.
 func (g *gapMaker) ends(key [2]int) bool {
 	next, size := utf8.DecodeRuneInString(g.text[key[1]:])
 	parts := tokenize.Parts(g.text[key[0] : key[1]+size])
@@ -825,8 +822,7 @@ type gapPlace struct {
 
 func (p *gapPlace) word(token int) string { return p.layout.with(0, token).Fills[0] }
 
-// rivals returns the words, other than right answers, that have more than half of
-// the key's probability.
+// rivals returns words, but right answers, with more than half of the key's P.
 func (p *gapPlace) rivals() []string {
 	words := []string{}
 	for _, token := range samplers.Likeliest(p.tokens, p.logp, mostRivals+1+len(p.written.Right)) {
@@ -851,8 +847,7 @@ func (p *gapPlace) part() byte {
 	lower := p.layout.rules.vocabulary.lower()
 	for _, token := range p.tokens {
 		other := speech()[lower[token]]
-		// A word that can be several parts of speech, or has another form, says
-		// nothing.
+		// A word of several parts of speech, or in another form, says nothing.
 		if len(other) == 1 && ending(lower[token]) == ending(p.key) {
 			expected[other[0]] += math.Exp(float64(p.logp[token]))
 		}

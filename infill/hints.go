@@ -157,8 +157,7 @@ func (w *work) foreign(l *layout, ids []int) []string {
 	return nil
 }
 
-// joined warns if letters follow a blank directly, as in [MASK]ing: the model
-// reads both as one word.
+// joined warns of letters behind a blank, as in [MASK]ing, read as one word.
 func joined(l *layout, blank int) []string {
 	b := l.template.Blanks[blank]
 	left, right := l.template.Beside(b)
@@ -255,8 +254,7 @@ func (w *work) rather(l *layout, blank int) []string {
 		100*math.Exp(float64(row[best])), w.advice(l.rules, b, best))}
 }
 
-// advice says how to change the template or the options so that blank b
-// may take the token.
+// advice says which template or options would let blank b take the token.
 func (w *work) advice(r *rules, b tokenize.Blank, token int) string {
 	class := w.plan.filler.vocabulary.classes()[token]
 	switch text := w.plan.filler.tokenizer.Token(token); {

@@ -122,8 +122,7 @@ func (l *layout) choices(state []int, slot int) []int {
 	return l.apart(state, slot, tokens)
 }
 
-// free reports whether each slot may take each of its choices, whatever the other
-// slots hold.
+// free reports whether no slot's choices depend on the other slots.
 func (l *layout) free() bool {
 	for _, g := range l.groups {
 		if len(g.rivals) > 0 || g.list == nil && !g.spellings.free {
@@ -133,8 +132,7 @@ func (l *layout) free() bool {
 	return true
 }
 
-// allows reports whether the constraints allow a state whose slots are all
-// filled.
+// allows reports whether the constraints allow a state without open slots.
 func (l *layout) allows(state []int) bool {
 	for i, g := range l.groups {
 		known := l.known(state, i)
@@ -197,8 +195,7 @@ func (l *layout) reads(number int, tokens []int) string {
 	return strings.ToLower(written)
 }
 
-// apart returns those of tokens that a slot may take so that its group and the
-// rivals can differ.
+// apart returns the tokens for a slot with which its group and rivals can differ.
 func (l *layout) apart(state []int, slot int, tokens []int) []int {
 	number := l.groupOf[slot]
 	g := &l.groups[number]
@@ -273,8 +270,7 @@ func (l *layout) differ(state []int, groups []int) bool {
 	return true
 }
 
-// takes returns an *OptionError if an order of the chain rule does not name the
-// plan's blanks.
+// takes returns an *OptionError if an order does not name the plan's blanks.
 func (p *Plan) takes(o Order) error {
 	if o == LeftToRight || o == RightToLeft {
 		return nil

@@ -95,8 +95,7 @@ func newChoices(fills []listed) *choices {
 	return c
 }
 
-// compareBackward compares words of equal length by their last pieces, then by
-// the pieces before.
+// compareBackward compares words of equal length from their last pieces on.
 func compareBackward(a, b []int) int {
 	for i := len(a) - 1; i >= 0; i-- {
 		if a[i] != b[i] {
@@ -150,8 +149,7 @@ func (c *choices) fitting(known []int) [][]int {
 	return fitting
 }
 
-// neighbours returns the words for which compare returns 0. words are sorted by
-// compare.
+// neighbours returns the words, sorted by compare, for which that is 0.
 func neighbours[W any](words []W, compare func(word W) int) []W {
 	from := sort.Search(len(words), func(i int) bool { return compare(words[i]) >= 0 })
 	to := sort.Search(len(words), func(i int) bool { return compare(words[i]) > 0 })

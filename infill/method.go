@@ -13,16 +13,14 @@ type Method interface {
 	// settled returns the method with its defaults written out. The other
 	// methods are called on settled methods.
 	settled() Method
-	// check returns an *OptionError for a value that cannot be used in r, or
-	// with the model m.
+	// check returns an *OptionError for a value that r or the model m cannot have.
 	check(r *Request, m Model) error
 	// fits returns an *OptionError if the method cannot answer the plan.
 	fits(p *Plan) error
 	// cost returns upper bounds of the model rows that a plan needs, 0 if only
 	// seconds bound them, and of the bytes of memory, without the model's.
 	cost(p *Plan) (rows int, bytes float64)
-	// likely returns the model rows and the bytes that a plan needs as a rule, at most those
-	// of cost.
+	// likely returns the rows and bytes needed as a rule, at most those of cost.
 	likely(p *Plan) (rows int, bytes float64)
 	// heavy reports whether the method asks for so many rows that others go first.
 	heavy() bool

@@ -155,8 +155,7 @@ func (p *Plan) ask(t *tokenize.Template) (question, error) {
 	return q, nil
 }
 
-// question returns what the model reads if the blanks have the given lengths,
-// [blanks].
+// question returns what the model reads for blanks of these lengths, [blanks].
 func (p *Plan) question(lengths ...int) (question, error) {
 	t, err := p.sized(lengths...)
 	if err != nil {
@@ -324,8 +323,7 @@ const (
 	bytesOfConditional = 4 << 10 // of a beginning with its list, and those that lead to it
 )
 
-// common returns the bytes that every method needs: the answer, and the rows with
-// all slots masked.
+// common returns the bytes of an answer and of the rows with all slots masked.
 func (p *Plan) common() float64 {
 	n := float64(p.Slots())
 	vocabulary := float64(p.filler.tokenizer.VocabularySize())

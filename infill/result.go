@@ -329,8 +329,7 @@ func (w *work) fill(a *answer, rank int, f found) Fill {
 	return fill
 }
 
-// Value is a token that a blank may hold, with the model's probability of the
-// token.
+// Value is a token that a blank may hold, with the model's probability.
 type Value struct {
 	Text        string  `json:"text"`
 	TokenID     int     `json:"token_id"`
@@ -341,8 +340,7 @@ type Value struct {
 // are asked for, as far as there are as many.
 const leastAlone = 5
 
-// valuesAlone makes the lists of Result.Alone. Of tokens that spell the same text, it
-// lists the likeliest.
+// valuesAlone makes Result.Alone, with the likeliest token of each text.
 func (w *work) valuesAlone() [][]Value {
 	l := w.plan.shortest
 	most := max(int(w.plan.Request.Top), leastAlone)
@@ -469,8 +467,7 @@ func (l *layout) rated(slot int, targets []int) []int {
 	})
 }
 
-// alone returns the tokens, ascending, that a slot may take while all other slots
-// are open.
+// alone returns what a slot may take, ascending, while all others are open.
 func (l *layout) alone(slot int) []int {
 	return l.choices(slices.Repeat([]int{samplers.Open}, len(l.template.Slots)), slot)
 }

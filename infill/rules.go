@@ -15,8 +15,7 @@ import (
 	"infill/tokenize"
 )
 
-// rules says which tokens and words the options allow in the blanks of one
-// template.
+// rules says which tokens and words the blanks of one template may hold.
 type rules struct {
 	vocabulary *vocabulary
 	fill       FillKind
@@ -225,8 +224,7 @@ func (r *rules) listed(ctx context.Context, t *tokenize.Template, group []int, n
 	return nil
 }
 
-// spelled returns a word of a blank's list as the user wrote it, or "" if ids
-// are not a listed word.
+// spelled returns a listed word of a blank as typed, or "" for other ids.
 func (r *rules) spelled(blank int, ids []int) string {
 	c := r.blanks[blank].list[len(ids)]
 	if c != nil {
@@ -279,8 +277,7 @@ func (r *rules) takes(token int) bool {
 	return r.fill != FillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
-// allows reports whether the tokens of a blank hold no banned word and have the
-// blank's part of speech.
+// allows reports whether a blank's tokens are not banned and of its part.
 func (r *rules) allows(number int, b tokenize.Blank, ids []int) bool {
 	p := r.blanks[number].part
 	if p != nil && !p.takes(r.vocabulary.wordOf(ids)) {
@@ -363,8 +360,7 @@ func (r *rules) words(numbers []int) []string {
 	return words
 }
 
-// nothing returns the error for a blank, number from 0, of which a piece may
-// take no token.
+// nothing is the error for a blank, from 0, with a piece that takes no token.
 func (r *rules) nothing(number int, b tokenize.Blank, piece int) error {
 	none := len(r.kinds(b, piece == 0)) == 0
 	switch {

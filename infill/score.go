@@ -144,8 +144,7 @@ func (f *Filler) Score(ctx context.Context, r ScoreRequest) (*Score, error) {
 	return score, nil
 }
 
-// ScoreCost returns what Score needs for a text. It does not run the model. Its errors are
-// those of Score.
+// ScoreCost returns what Score needs, without the model; the errors are Score's.
 func (f *Filler) ScoreCost(r ScoreRequest) (Cost, error) {
 	q, err := f.scoring(r)
 	if err != nil {
@@ -275,8 +274,7 @@ func (f *Filler) maskable(text string, e *tokenize.Encoding, protected [][2]int)
 	})
 }
 
-// rowsOf returns the byte ranges of the words of wordsOf, and their numbers of
-// tokens.
+// rowsOf returns the byte ranges of wordsOf, and their numbers of tokens.
 func (f *Filler) rowsOf(text string, e *tokenize.Encoding) (spans [][2]int, tokens []int) {
 	parts := tokenize.Parts(text)
 	next := 0

@@ -7,8 +7,7 @@ import (
 	"infill/samplers"
 )
 
-// MethodSearch is the method that finds the likeliest fills under the chain
-// rule and proves them.
+// MethodSearch finds the likeliest fills by the chain rule, and proves them.
 const MethodSearch = "search"
 
 const maxTop = 10000 // fills that a search can be asked to prove
@@ -82,8 +81,7 @@ func (s Search) likely(p *Plan) (rows int, bytes float64) {
 	return s.Budget.Rows, bytes
 }
 
-// solve searches until the k likeliest fills are proven, the budget is spent or
-// ctx ends.
+// solve searches until the k likeliest are proven, or budget or ctx end.
 func (s Search) solve(ctx context.Context, w *work) (*answer, error) {
 	search, err := samplers.NewSearch(w.laws(s.Order))
 	if err != nil {

@@ -34,8 +34,7 @@ func short(sha256 string) string { return sha256[:min(shownDigits, len(sha256))]
 
 func hash(text string) string { return short(fmt.Sprintf("%x", sha256.Sum256([]byte(text)))) }
 
-// model adds the model, its software and its device: every number of a result
-// depends on them.
+// model adds model, software and device, on which every number depends.
 func (s *signature) model(m Model) {
 	s.add("model", m.Name+"@"+short(m.SHA256))
 	s.add("tokenizer", short(m.Tokenizer))
@@ -44,8 +43,7 @@ func (s *signature) model(m Model) {
 	s.add("version", Version())
 }
 
-// signature returns the signature of a result: the options that it depends on,
-// and the model.
+// signature returns the model, and the options that a result depends on.
 func (w *work) signature() string {
 	r := w.plan.Request
 	var s signature
@@ -94,8 +92,7 @@ func (s *signature) facts(facts []option.Fact) {
 	}
 }
 
-// lists adds the lists of blanks, that for every blank first; a long list stands
-// for its hash.
+// lists adds the lists of blanks, the one for all first, long ones by hash.
 func (s *signature) lists(slots Lists) {
 	const long = 200 // in bytes
 	for _, n := range slices.Sorted(maps.Keys(slots)) {

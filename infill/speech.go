@@ -46,8 +46,7 @@ type part struct {
 
 func letterOf(name string) byte { return "nvar"[slices.Index(partsOfSpeech, name)] }
 
-// newPart returns the part of a blank. parts are the values of the option pos
-// for the blank.
+// newPart returns the part of a blank; parts are the values of pos for it.
 func newPart(t *tokenize.Template, b tokenize.Blank, parts []string) *part {
 	p := &part{}
 	for _, name := range parts {
@@ -92,8 +91,7 @@ type lexicon struct {
 	words []string // sorted
 	// backward has the words sorted from their ends.
 	backward func() []string
-	// first and later have the tokens of the first piece, and of each other, by
-	// their text.
+	// first and later have the tokens of the first and of other pieces, by text.
 	first, later map[string][]int
 	known        map[string]uint32 // cache of cuts
 }
@@ -137,8 +135,7 @@ func (x *lexicon) tokens(text string, piece int) []int {
 	return x.later[text]
 }
 
-// cuts returns how a text can be cut into later pieces: bit n is set if it can
-// be cut into n.
+// cuts has bit n set if a text can be cut into n later pieces.
 func (x *lexicon) cuts(text string) uint32 {
 	if text == "" {
 		return 1
@@ -157,8 +154,7 @@ func (x *lexicon) cuts(text string) uint32 {
 	return bits
 }
 
-// cuttable reports whether a text can be cut into the pieces from one number to
-// the one before another.
+// cuttable reports whether a text can be cut into pieces from up to before to.
 func (x *lexicon) cuttable(text string, from, to int) bool {
 	if from > 0 || to == 0 {
 		return x.cuts(text)&(1<<(to-from)) != 0
@@ -191,8 +187,7 @@ func (x *lexicon) gap(known []int) gap {
 	return g
 }
 
-// around returns the words that begin with the front of a gap or, if it has none,
-// that end with its back.
+// around returns the words with the front of a gap or, without, with its back.
 func (x *lexicon) around(g gap) []string {
 	if g.front == "" && g.back != "" {
 		return neighbours(x.backward(), func(word string) int {

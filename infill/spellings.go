@@ -31,8 +31,7 @@ type words interface {
 
 var _, _, _ words = (supports)(nil), (*choices)(nil), (*lexicon)(nil)
 
-// supports are words of which each piece is chosen by itself: the tokens of each
-// piece, ascending, [pieces].
+// supports are the tokens of words whose pieces are free, ascending, [pieces].
 type supports [][]int
 
 func (s supports) next(_ []int, piece int) iter.Seq[int] { return slices.Values(s[piece]) }
@@ -121,8 +120,7 @@ type bans struct {
 
 func add(words map[int][][]int, ids []int) { words[ids[0]] = append(words[ids[0]], ids) }
 
-// starts reports whether ids, not all of which need be known, begin with one of
-// words.
+// starts reports whether ids, some perhaps open, begin with one of words.
 func starts(words map[int][][]int, ids []int) bool {
 	for _, word := range words[ids[0]] {
 		if len(ids) >= len(word) && slices.Equal(ids[:len(word)], word) {

@@ -31,8 +31,7 @@ const (
 	StartGiven  StartKind = "fill"
 )
 
-// MarshalText writes the text that UnmarshalText reads: Kind, or as
-// "fill:dark,blue".
+// MarshalText writes what UnmarshalText reads: Kind, or "fill:dark,blue".
 func (s Start) MarshalText() ([]byte, error) {
 	if s.Kind == StartGiven {
 		return []byte(string(s.Kind) + ":" + option.Join(s.Fill)), nil
@@ -40,8 +39,7 @@ func (s Start) MarshalText() ([]byte, error) {
 	return []byte(s.Kind), nil
 }
 
-// UnmarshalText reads "model", "random", "shared", "mask", or a fill as
-// "fill:dark,blue".
+// UnmarshalText reads a kind, or a fill as "fill:dark,blue".
 func (s *Start) UnmarshalText(text []byte) error {
 	fill, given := strings.CutPrefix(string(text), string(StartGiven)+":")
 	if given {

@@ -118,8 +118,7 @@ func mostProbable(fillable []int, logp []float32, number int) []int {
 	return best
 }
 
-// together names what makes some slots move together, or returns "" if every
-// slot can move alone.
+// together names what makes some slots move together, or "" for nothing.
 func (l *layout) together() string {
 	several := func(g group) bool { return g.list != nil && g.pieces > 1 }
 	named := func(g group) bool { return len(g.blanks) > 1 }
@@ -244,8 +243,7 @@ func (t *jointTarget) forbid(states []int, energy []float64) {
 	}
 }
 
-// fillSlots writes the token of every slot in a state of the variables into
-// tokens, and returns tokens.
+// fillSlots writes the tokens of all slots in a state to tokens, and returns them.
 func fillSlots(tokens []int, variables []variable, state []int) []int {
 	for n := range variables {
 		v := &variables[n]

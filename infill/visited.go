@@ -24,8 +24,7 @@ func newVisited(chains, slots int) *visited {
 	return &visited{chains: chains, slots: slots, index: map[string]int{}}
 }
 
-// add counts the present state of every chain as a draw. state.Energy holds U
-// divided by temperature.
+// add counts the chains' states as draws. state.Energy is U over temperature.
 func (p *visited) add(state *samplers.State, temperature float64) {
 	for chain, u := range state.Energy {
 		position := state.Position(chain)

@@ -105,8 +105,7 @@ func (c *sharedCall) gather(stretches []stretch) {
 // its results do not depend on the width (TestNeighbours).
 const attentionStep = 4
 
-// pack fills c with the places of the tokens that gather has put one behind the
-// other.
+// pack fills c with the places of the tokens that gather has joined.
 func (c *sharedCall) pack(stretches []stretch) {
 	for _, list := range []*[]int64{&c.positions, &c.spread, &c.kept, &c.lengths} {
 		*list = (*list)[:0]
@@ -180,8 +179,7 @@ func (j *rowsJob) run(ctx context.Context, c *sharedCall, parts []part) error {
 		queries += (p.to - p.from) * other.batch.perRow
 	}
 	if queries == 1 && m.mapped() {
-		// An unpacked matrix times one row runs in a kernel whose last digits differ: the
-		// row runs twice.
+		// The kernel for an unpacked matrix and one row has other last digits.
 		stretches = append(stretches, stretches[0])
 	}
 	c.gather(stretches)
@@ -317,8 +315,7 @@ type gradientBatch struct {
 
 func (b *gradientBatch) chains() int { return b.rows() / b.terms }
 
-// numbers returns an error if a result is NaN: sums of finite weights can
-// overflow.
+// numbers returns an error for a NaN: sums of finite weights can overflow.
 func (m *MaskedLM) numbers(lists ...[]float32) error {
 	for _, list := range lists {
 		for _, x := range list {

@@ -30,8 +30,7 @@ type Caller struct {
 	refused error // of Admit
 }
 
-// MostLight is the largest cost of rows, as a number of tokens, of a caller of
-// few rows.
+// MostLight is the largest cost of a caller of few rows, as a number of tokens.
 const MostLight = 1024
 
 // weight returns by what the caller is light or heavy: what its rows have cost,

@@ -166,8 +166,7 @@ func (e *engine) await(ctx context.Context, c *Caller, jobs ...job) error {
 	return err
 }
 
-// wait waits until a request has ended, or ctx and all calls that run rows of the
-// request.
+// wait waits until a request has ended, or ctx and its calls.
 func (e *engine) wait(ctx context.Context, r *request) error {
 	select {
 	case <-r.done:
@@ -417,6 +416,5 @@ func (m *MaskedLM) Measure(ctx context.Context) error {
 	return err
 }
 
-// Calls returns how many calls have run rows of texts so far, and how many rows
-// these calls had in all.
+// Calls returns how many calls have run so far, and their rows in all.
 func (m *MaskedLM) Calls() (calls, rows int64) { return m.engine.calls.Load(), m.engine.rows.Load() }

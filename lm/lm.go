@@ -38,8 +38,7 @@ type Options struct {
 	Progress FetchProgress
 }
 
-// MaskedLM is a masked language model, ready to run. Many goroutines may use it
-// at once.
+// MaskedLM is a masked language model, ready for many goroutines at once.
 type MaskedLM struct {
 	bundle       *models.Bundle
 	runtime      *ort.Runtime
@@ -143,8 +142,7 @@ func limits(c models.Config, device string) chunkLimits {
 // ValidDevice returns an error if Options.Device cannot be that.
 func ValidDevice(name string) error { return ort.CheckDevice(name) }
 
-// MaxThreads returns the largest number of threads of a model call: four times
-// the processors.
+// MaxThreads returns the most threads of a model call: four times the processors.
 func MaxThreads() int { return ort.MaxThreads() }
 
 // Close waits for running calls and releases the sessions.
@@ -184,8 +182,7 @@ func (m *MaskedLM) Vocabulary() int { return m.bundle.Config.VocabularySize }
 // MaskID returns the id of the token [MASK].
 func (m *MaskedLM) MaskID() int { return m.mask }
 
-// check returns an error if ids has an id outside the vocabulary, or if the
-// text is too long.
+// check returns an error for ids that are too many or outside the vocabulary.
 func (m *MaskedLM) check(ids []int) error {
 	if len(ids) > m.Positions() {
 		return fmt.Errorf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", len(ids),
@@ -417,6 +414,5 @@ func EnsureLibrary(ctx context.Context, device string, progress FetchProgress) (
 // onnxruntime could report it, so call CheckLimits first.
 func CheckLimits() error { return ort.CheckLimits() }
 
-// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says
-// why.
+// FindGPU asks the NVIDIA driver for a GPU; an error says why there is none.
 func FindGPU() error { return ort.FindGPU() }

@@ -37,8 +37,7 @@ func Processor() string {
 
 func hasVNNI() bool { return cpu.X86.HasAVX512VNNI || cpu.X86.HasAVXVNNI }
 
-// CheckInt8 returns an error if models in int8 do not run on this machine's
-// processor.
+// CheckInt8 returns an error if int8 does not run on this processor.
 func CheckInt8() error { return checkInt8(runtime.GOARCH) }
 
 // checkInt8 does what CheckInt8 does, for a processor of the given architecture.

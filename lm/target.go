@@ -96,8 +96,7 @@ type target struct {
 
 	remembered *simplelru.LRU[string, []float32]
 	size       int // count of numbers in the remembered rows
-	// pending are the rows that this call needs and the target does not
-	// remember.
+	// pending are the rows that this call needs and that are not remembered.
 	pending []string
 	batch   batch
 	batched gradientBatch        // rows with a backward pass
@@ -174,8 +173,7 @@ func (t *target) terms() int {
 	return len(t.slots)
 }
 
-// masked returns which slots are masked in the row of term i: slot i for PLL,
-// none (nil) for Filled.
+// masked returns what term i's row masks: slot i for PLL, nil for Filled.
 func (t *target) masked(i int) []bool {
 	if t.energy == Filled {
 		return nil
@@ -291,8 +289,7 @@ func normalize(out []float64, row []float32) {
 	logmath.Normalise(out)
 }
 
-// local computes the energy and, of the gradient, only the direct term, log
-// p_j(v).
+// local computes the energy and the gradient's direct term, log p_j(v).
 func (t *target) local(ctx context.Context, states []int, energy, gradient []float64) error {
 	t.counts.EnergyEvaluations += int64(len(energy))
 	t.counts.GradientEvaluations += int64(len(energy))
@@ -452,8 +449,7 @@ func (t *target) gathered() int {
 	return t.width
 }
 
-// query adds to b a query for the distribution of slot j over the slot's
-// categories.
+// query adds to b a query for slot j's distribution over its categories.
 func (t *target) query(b *batch, j int) {
 	b.queries = append(b.queries, int64(t.slots[j]))
 	b.targets = append(b.targets, int64(t.support[j][0]))

@@ -19,8 +19,7 @@ var embedded embed.FS
 // BuiltInName is the name of the model that is part of the program.
 const BuiltInName = "small-uncased"
 
-// longestWait is how long a program waits while another places the model,
-// which takes seconds.
+// longestWait is how long to wait while another program places the model.
 const longestWait = 30 * time.Second
 
 // builtIn returns the manifest of the built-in model, and its folder in

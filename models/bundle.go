@@ -51,8 +51,7 @@ type Bundle struct {
 	int8    bool              // whether matrices are in int8
 	weights *safetensors.File // nil for an imported model
 	renamed [][2]string       // see otherNames
-	// builtIn is true for the built-in model, whose vocab.txt and tokenizer.json
-	// say the same.
+	// builtIn: the built-in model's vocab.txt and tokenizer.json say the same.
 	builtIn bool
 }
 
@@ -130,8 +129,7 @@ func (c Config) files(dir string) ([]string, error) {
 	return names, nil
 }
 
-// indexName is the file that names the files among which the tensors of a large
-// model are divided.
+// indexName is the file that names those of a large model's tensors.
 const indexName = weightsName + ".index.json"
 
 var errWeights = fmt.Errorf("it has neither %s nor %s (nor %s, with the files that it names)", weightsName,

@@ -117,8 +117,7 @@ const (
 	maxLayers      = 1 << 10
 )
 
-// ParseConfig reads a config.json. An error names the key, its value, and the
-// accepted values.
+// ParseConfig reads a config.json. An error names key, value and valid values.
 func ParseConfig(data []byte) (Config, error) {
 	if len(data) > maxConfigBytes {
 		return Config{},
@@ -237,8 +236,7 @@ func (r *configReader) activation(key, fallback string) string {
 	return activations()[name]
 }
 
-// only returns value. If value is not in supported, the reader fails with an
-// error that names key.
+// only returns value, and fails unless it is supported, naming key.
 func only[T comparable](r *configReader, key string, value T, supported ...T) T {
 	if r.err == nil && !slices.Contains(supported, value) {
 		shown := fmt.Sprint(value)

@@ -95,8 +95,7 @@ func (r *configReader) sizes(c *Config, keys [4]string) {
 
 func parseBERT(r *configReader, c *Config) { r.standard(c, "gelu") }
 
-// parseErnie reads ERNIE's config. If tasks have embeddings, the first task
-// is to fill blanks.
+// parseErnie reads ERNIE's config. The first of its tasks is to fill blanks.
 func parseErnie(r *configReader, c *Config) {
 	parseBERT(r, c)
 	if get(r, "use_task_id", false) {
@@ -138,8 +137,7 @@ func parseALBERT(r *configReader, c *Config) {
 	}
 }
 
-// parseDeBERTa reads the configs of versions 2 and 3, which share the code and
-// the name deberta-v2.
+// parseDeBERTa reads the configs of deberta-v2: versions 2 and 3.
 func parseDeBERTa(r *configReader, c *Config) {
 	r.sizes(c, bertKeys)
 	size := r.size("embedding_size", max(c.HiddenSize, 1), maxWidth)
@@ -195,8 +193,7 @@ func parseDeBERTa(r *configReader, c *Config) {
 	}
 }
 
-// kinds reads a list of strings, which may also be one string with |
-// between the elements.
+// kinds reads a list of strings, or one string with | between them.
 func (r *configReader) kinds(key string) []string {
 	var list []string
 	raw := r.fields[key]
@@ -256,12 +253,10 @@ func (r *configReader) windows(c *Config) {
 	}
 }
 
-// highestTheta is far above the base of any model; from about 1e38 on, it is
-// no float32.
+// highestTheta is far above any model's base; float32 ends at 1e38.
 const highestTheta = 1e12
 
-// rotary reads the bases of the rotary angles, from the keys of older or
-// of newer configs.
+// rotary reads the bases of the rotary angles, by older or newer keys.
 func (r *configReader) rotary(m *PreNorm) {
 	m.GlobalTheta = r.number("global_rope_theta", 160000, 1, highestTheta)
 	m.LocalTheta = r.number("local_rope_theta", 10000, 1, highestTheta)

@@ -16,15 +16,13 @@ import (
 	"infill/internal/safetensors"
 )
 
-// Int8 reports whether the model's matrices are stored as whole numbers: see
-// Scale.
+// Int8 reports whether the matrices are stored as whole numbers: see Scale.
 func (b *Bundle) Int8() bool { return b.int8 }
 
 // InFloat names the model of which b is a copy in int8, if b says which.
 func (b *Bundle) InFloat() string { return strings.TrimSpace("the model in float " + b.Manifest.Float) }
 
-// NoGradient says why the model cannot be differentiated. It returns "" if the
-// model can be.
+// NoGradient says why the model cannot be differentiated; "" if it can be.
 func (b *Bundle) NoGradient() string {
 	if b.int8 {
 		return "it is in int8; use " + b.InFloat()

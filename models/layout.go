@@ -114,8 +114,7 @@ func (c Config) Tensors() []Tensor {
 	return append(body, head...)
 }
 
-// tensors returns the weights below the masked-language-model head, and
-// those of the head.
+// tensors returns the weights below the head, and those of the head.
 func (c Config) tensors() (body, head []Tensor) {
 	seen := map[string]bool{} // parts may share a tensor
 	add := func(name string, shape ...int) {

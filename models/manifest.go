@@ -24,8 +24,7 @@ const manifestName = "manifest.json"
 
 const manifestSchema = 1
 
-// Manifest describes a bundle: its name and family, its source, and its files
-// with their hashes.
+// Manifest describes a bundle: name, family, source, files and their hashes.
 type Manifest struct {
 	Schema      int    `json:"schema"`
 	Name        string `json:"name"`
@@ -110,8 +109,7 @@ func (m *Manifest) check() error {
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {
 		sum, err := hex.DecodeString(f.SHA256)
 		switch {
-		// Anyone may have written the manifest, so it must not name files
-		// outside the bundle.
+		// Others may have written it: it names no files outside the bundle.
 		case !inside(f.Path) || f.Path == manifestName:
 			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)
 		case seen[f.Path]:

@@ -163,8 +163,7 @@ func (s *Store) keepOnly(name, revision string) error {
 	return err
 }
 
-// whole returns the manifest in dir, a folder of the store, or nil if a listed
-// file is missing or damaged.
+// whole returns the manifest in dir, or nil if a listed file is damaged.
 func whole(dir string) *Manifest {
 	manifest, err := readManifest(dir)
 	if err != nil || manifest.Verify(dir) != nil {
@@ -473,8 +472,7 @@ func asFile(settings map[string]any) map[string]any {
 	return names
 }
 
-// check returns an error if b, which may have been stored before, has another
-// reading.
+// check returns an error if b, perhaps an older copy, has another reading.
 func (r Reading) check(b *Bundle) error {
 	if r == "" {
 		return nil

@@ -126,8 +126,7 @@ func elsewhere(err error, name, revision string, o PullOptions) error {
 	return err
 }
 
-// fetch fetches the files that a bundle needs from a repository into dir, and
-// returns their names.
+// fetch fetches a bundle's files into dir, and returns their names.
 func (s *Store) fetch(ctx context.Context, r *hub.Repository, dir string) (names []string, err error) {
 	// No further attempt could mend a refused model.
 	refused := func(err error) error {

@@ -172,8 +172,7 @@ var ErrNotStored = errors.New("not in the cache")
 
 const minAbbreviation = 4
 
-// Verify reads all files of a bundle, and returns an error for each file that
-// is damaged or missing.
+// Verify reads all files, and returns an error for each that is damaged.
 func (e Entry) Verify(ctx context.Context) ([]error, error) {
 	switch {
 	case e.Problem != nil:
@@ -184,8 +183,7 @@ func (e Entry) Verify(ctx context.Context) ([]error, error) {
 	return slices.Collect(e.Manifest.problems(ctx, e.Dir)), ctx.Err()
 }
 
-// Remove deletes a stored model and its unfinished downloads. It returns
-// the removed entry.
+// Remove deletes a model and its unfinished downloads, and returns its entry.
 func (s *Store) Remove(ctx context.Context, name string) (Entry, error) {
 	if name == BuiltInName {
 		return Entry{}, fmt.Errorf("model %s is part of the program and cannot be removed", name)

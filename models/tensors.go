@@ -10,8 +10,7 @@ import (
 	"infill/internal/safetensors"
 )
 
-// Tensor says where in the file the elements of a weight are, row-major
-// and little-endian.
+// Tensor is where a file has a weight, row-major and little-endian.
 type Tensor struct {
 	Name  string
 	DType string // of an element, as safetensors names it, such as "F32"
@@ -74,8 +73,7 @@ func otherNames(name string, renamed [][2]string) []string {
 	return list
 }
 
-// bare says that names of weights below the head may lack their beginning, such
-// as "bert.".
+// bare lets names below the head lack their beginning, such as "bert.".
 func (c Config) bare() [][2]string {
 	first, _, _ := strings.Cut(c.Layout().Words.Name, ".")
 	return [][2]string{{first + ".", ""}}

@@ -63,8 +63,7 @@ func adaptationOf(k Kernel) adaptation {
 	return fixed{}
 }
 
-// tunedOf returns the kernel whose step size a warm-up adapts; ok is false for
-// another kernel.
+// tunedOf returns the kernel whose step size a warm-up adapts, if it does.
 func tunedOf(k Kernel) (s stepSizer, ok bool) {
 	if adaptationOf(k) == adaptation(fixed{}) {
 		return nil, false

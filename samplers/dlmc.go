@@ -141,8 +141,7 @@ func (k *dlmc) logWeights(logStay float64, slot, current int, gradient []float64
 	}
 }
 
-// logRelax returns log(1 - exp(-e^x)), the log of the completed part of an
-// exponential relaxation.
+// logRelax returns log(1 - exp(-e^x)): an exponential relaxation so far.
 func logRelax(x float64) float64 {
 	if x < -20 {
 		// 1 - exp(-y) is y to 9 digits, and y itself may underflow.
@@ -151,8 +150,7 @@ func logRelax(x float64) float64 {
 	return math.Log(-math.Expm1(-math.Exp(x)))
 }
 
-// outside returns the log of the factor τ of a move, or 0 if the weights of the
-// solver already contain τ.
+// outside returns log τ of a move, or 0 if the weights already contain τ.
 func (k *dlmc) outside() float64 {
 	if k.solver == interpolate {
 		return 0

@@ -13,8 +13,7 @@ import (
 func Streams(seed uint64, label string, chains int) []*rand.Rand {
 	streams := make([]*rand.Rand, chains)
 	for c := range streams {
-		// The label's length goes before it, so that no two (seed, label,
-		// chain) share a key.
+		// With the label's length first, no two (seed, label, chain) share a key.
 		key := binary.LittleEndian.AppendUint64(nil, seed)
 		key = binary.LittleEndian.AppendUint64(key, uint64(len(label)))
 		key = append(key, label...)

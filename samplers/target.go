@@ -147,8 +147,7 @@ func RandomPositions(target Target, streams []*rand.Rand) []int {
 	return positions
 }
 
-// checkTarget returns an error for a target without slots, or with a slot
-// without categories.
+// checkTarget returns an error without slots, or for one without categories.
 func checkTarget(target Target) error {
 	if target == nil {
 		return errors.New("no target: give one")
@@ -165,8 +164,7 @@ func checkTarget(target Target) error {
 	return nil
 }
 
-// checkPositions returns the number of chains in positions, or an error if
-// positions are not valid.
+// checkPositions returns the number of chains of positions, if they are valid.
 func checkPositions(categories, positions []int) (chains int, err error) {
 	slots := len(categories)
 	if len(positions) == 0 || len(positions)%slots != 0 {

@@ -25,8 +25,7 @@ const (
 // the search lets go of the half with the smallest bounds.
 const SearchBytes = 256 << 20
 
-// A beginning is a state of which the first depth slots of its law's order are
-// filled.
+// A beginning is a state with the first depth slots of its law's order filled.
 type beginning struct {
 	number int // of the law
 	law    *Law
@@ -244,8 +243,7 @@ type queued struct {
 	beginning *beginning
 }
 
-// queue is a heap with the largest key on top and, of equal keys, the smaller
-// law and state.
+// queue is a heap: the largest key on top, then the smaller law and state.
 type queue []queued
 
 // first returns the beginning of the largest bound; the queue has one.

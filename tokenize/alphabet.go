@@ -18,15 +18,13 @@ const (
 	alphabetCharacters                 // ▁ for a space, and <0x0A> for a byte (BPE over characters)
 )
 
-// continuation begins a piece that continues the word on its left. metaspace
-// stands for a space.
+// continuation begins a piece that goes on with a word; metaspace is a space.
 const (
 	continuation = "##"
 	metaspace    = '▁'
 )
 
-// continues reports whether a token begins with "##" and has more characters.
-// "##" alone is text.
+// continues reports whether a token is "##" and more; "##" alone is text.
 func continues(token string) bool {
 	return len(token) > len(continuation) && strings.HasPrefix(token, continuation)
 }

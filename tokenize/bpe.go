@@ -22,8 +22,7 @@ type bytePairs struct {
 	merges     map[[2]int]merge
 }
 
-// merge is a merge rule. rank is its place in the file, and token is the token
-// that two tokens become.
+// merge is a rule, at place rank in the file, that makes token of two.
 type merge struct{ rank, token int }
 
 var _ cutter = (*bytePairs)(nil)
@@ -184,8 +183,7 @@ type candidate struct {
 	pair [2]int
 }
 
-// candidates is a heap, with the earliest rule on top and, of one rule, the
-// leftmost neighbours.
+// candidates is a heap: the earliest rule on top, then the leftmost.
 type candidates []candidate
 
 func (c candidates) Len() int      { return len(c) }

@@ -199,8 +199,7 @@ func (f *folder) addedTokens(c *class, file *pipelineFile, ids map[string]int) [
 		}
 		token.Special = true
 		_, known := ids[name]
-		// A role that the files give no id would take one that the model may
-		// not embed.
+		// An id made up for a role would be one that the model may not embed.
 		if name != "" && known {
 			add(token, false)
 		}
@@ -238,8 +237,7 @@ func (f *folder) embedded(list []added, names [7]string) []added {
 	return list
 }
 
-// extra returns the special tokens without a role that tokenizer_config.json
-// has.
+// extra returns the roleless special tokens of tokenizer_config.json.
 func (f *folder) extra() []specialValue {
 	list := []specialValue(f.configured.Extra)
 	if len(list) == 0 {
@@ -279,8 +277,7 @@ func robertaSteps(c *configuration, names [7]string, file *pipelineFile) {
 	file.PostProcessor = around(names[roleClassifier], names[roleSeparator])
 }
 
-// sentencePieceSteps makes the steps of XLMRobertaTokenizer and
-// CamembertTokenizer.
+// sentencePieceSteps is for XLMRobertaTokenizer and CamembertTokenizer.
 func sentencePieceSteps(c *configuration, names [7]string, file *pipelineFile) {
 	file.Normalizer = file.Normalizer.characterMap()
 	file.PreTokenizer = metaspaceWords(isTrue(c.PrefixSpace))

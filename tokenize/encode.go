@@ -150,8 +150,7 @@ func (e *encoder) split(l letters) {
 	}
 }
 
-// addPiece adds a token that stands for the bytes of span, without the white
-// space at the ends of span.
+// addPiece adds a token for the bytes of span without white space at its ends.
 func (e *encoder) addPiece(id int, span [2]int) {
 	if e.inside && e.t.opensWord(id) {
 		e.words++
@@ -175,8 +174,7 @@ type addedToken struct {
 	stripLeft bool // whether the token includes the white space on its left
 }
 
-// matcher finds the leftmost added token in a text and, of several tokens that
-// start there, the longest.
+// matcher finds the leftmost added token, and the longest that starts there.
 type matcher struct {
 	tokens []addedToken // the longest first
 	starts string       // first characters of tokens
@@ -287,8 +285,7 @@ func (t *Tokenizer) findAdded(tokens []added) error {
 	return nil
 }
 
-// refuseSpecial returns an error for the first special token in a text that
-// only the program may write.
+// refuseSpecial refuses the first special token that only the program may write.
 func (t *Tokenizer) refuseSpecial(text string) error {
 	first := len(text)
 	found := ""

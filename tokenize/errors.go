@@ -68,8 +68,7 @@ func joined(parts ...string) string {
 // Unwrap returns the fault.
 func (e *InputError) Unwrap() error { return e.Fault }
 
-// vocabularyError says what is wrong with a vocabulary or with the tokenizer
-// files of a bundle.
+// vocabularyError says what is wrong with the tokenizer files of a bundle.
 type vocabularyError struct {
 	Fault  Fault  // the kind of error, for errors.Is
 	File   string // file in the bundle, perhaps with a line; "" for a vocabulary given to New
@@ -81,8 +80,7 @@ func fileFault(file string, fault Fault, format string, arguments ...any) error 
 	return &vocabularyError{Fault: fault, File: file, Detail: fmt.Sprintf(format, arguments...)}
 }
 
-// nameFile replaces tokenizer.json in an error by name, the name of the file
-// that was really read.
+// nameFile writes the file that was really read for tokenizer.json in an error.
 func nameFile(err error, name string) error {
 	var vocabularyErr *vocabularyError
 	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {

@@ -93,14 +93,12 @@ func (tpl *Template) Fill(ids []int) Filled {
 	return filled
 }
 
-// joins reports whether a fill that begins with token continues the text before
-// the blank.
+// joins reports whether a fill that begins with token goes on with a word.
 func (tpl *Template) joins(blank Blank, token string) bool {
 	return !blank.spaceRead && tpl.source.tokenizer.bound(token)
 }
 
-// own returns the user's text between two places, without the backslashes that
-// escapes drop.
+// own returns the user's text without the backslashes that escapes drop.
 func (tpl *Template) own(from, to int) string {
 	var own strings.Builder
 	for _, x := range within(tpl.escapes, from, to) {
@@ -158,8 +156,7 @@ type filling struct {
 	from       int    // where the user's text before the blank starts
 }
 
-// spell returns the fill of blank number i with its capitals, by the rules of
-// [Template.Fill].
+// spell returns the fill of blank i with capitals, as [Template.Fill] says.
 func (tpl *Template) spell(i int, ids []int, f filling) string {
 	if tpl.KeepCase {
 		return f.fill

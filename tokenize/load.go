@@ -27,8 +27,7 @@ const (
 	mergesFile        = "merges.txt"
 )
 
-// maxFile is the largest size of a tokenizer file in bytes, because a bundle
-// may come from anywhere.
+// maxFile bounds a tokenizer file in bytes: a bundle may come from anywhere.
 const maxFile = 64 << 20
 
 // saveIt says how to turn other files into tokenizer.json.
@@ -61,8 +60,7 @@ func LoadFile(fsys fs.FS) (*Tokenizer, error) {
 	return (&folder{fsys: fsys, source: tokenizerFile, content: content}).tokenizer()
 }
 
-// load reads the first file of vocabularies that is there, and the files beside
-// it.
+// load reads the first of vocabularies that is there, and the files beside it.
 func load(fsys fs.FS, vocabularies ...string) (*Tokenizer, error) {
 	f := &folder{fsys: fsys}
 	for _, settings := range []struct {
@@ -105,8 +103,7 @@ type folder struct {
 	notes        []string           // the parts of [Tokenizer.Warning]
 }
 
-// read reads a JSON file of the bundle. If there is no such file, into stays as
-// it is.
+// read reads a JSON file of the bundle to into, if there is one.
 func (f *folder) read(name string, into any) (found bool, err error) {
 	content, err := readFile(f.fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -166,8 +166,7 @@ func (t *Tokenizer) loadSteps(file *pipelineFile) error {
 	return nil
 }
 
-// misfit returns the error for a model and a pre-tokenizer that do not go
-// together.
+// misfit is the error for a model with a pre-tokenizer that does not suit it.
 func (file *pipelineFile) misfit() error {
 	return pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs "+
 		"ByteLevel or byte_fallback, Unigram Metaspace; choose another model", file.Model.Type)
@@ -276,8 +275,7 @@ func (t *Tokenizer) loadUnigram(m *pipelineModel) error {
 	return nil
 }
 
-// checkSize returns an error for a vocabulary without tokens or with more
-// than maxVocabulary.
+// checkSize refuses a vocabulary of no tokens, or of over maxVocabulary.
 func (t *Tokenizer) checkSize(size int) error {
 	switch {
 	case size == 0:
@@ -304,8 +302,7 @@ func (t *Tokenizer) addTokens(tokens []string) error {
 	return nil
 }
 
-// addVocabulary adds the tokens of m.list, or of m.Vocabulary, a JSON object of
-// ids by token.
+// addVocabulary adds the tokens of m.list, or of m.Vocabulary with its ids.
 func (t *Tokenizer) addVocabulary(m *pipelineModel) error {
 	if m.list != nil {
 		return t.addTokens(m.list)
@@ -329,8 +326,7 @@ func (t *Tokenizer) addVocabulary(m *pipelineModel) error {
 
 // addToken gives a token its id. Ids may have gaps.
 func (t *Tokenizer) addToken(token string, id int) error {
-	// transformers 5 writes a token of white space in vocab.txt as "", which no
-	// word is.
+	// transformers 5 writes a token of white space in vocab.txt as "".
 	blank := token == "" && t.alphabet == alphabetPieces
 	switch {
 	case !validText(token) && !blank:
@@ -492,8 +488,7 @@ func (t *Tokenizer) addSplitter(s *pipelineStep) error {
 	return pipelineFault(errUnsupported, "pre_tokenizer %q%s", s.Type, another)
 }
 
-// scheme returns the prepend_scheme of a Metaspace step, which older files do
-// not have.
+// scheme returns a Metaspace's prepend_scheme, which older files lack.
 func (s *pipelineStep) scheme() string {
 	switch {
 	case s.PrependScheme != "":

@@ -337,16 +337,14 @@ func (d *draft) template(lengths []int) *Template {
 	return template
 }
 
-// spaceRead reports whether the white space before blank i is a token. It is
-// none in WordPiece, nor where the mask includes the white space before it.
+// spaceRead reports whether the white space before the blank is a token.
 func (d *draft) spaceRead(i int) bool {
 	start := d.blanks[i].start
 	before, _ := utf8.DecodeLastRuneInString(d.text[:start])
 	return unicode.IsSpace(before) && d.encoding.Offsets[d.masks[i]-1][1] == start
 }
 
-// Beside returns the letters, with their marks, that stand directly before and behind a
-// blank.
+// Beside returns the letters, with marks, directly before and behind a blank.
 func (tpl *Template) Beside(b Blank) (left, right string) {
 	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
 	left = tpl.Text[len(strings.TrimRightFunc(tpl.Text[:b.Start], letter)):b.Start]
@@ -377,8 +375,7 @@ func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 	return !unicode.IsSpace(before)
 }
 
-// touches reports whether a character directly beside a blank makes one
-// word with the blank.
+// touches reports whether a character makes one word with a blank beside it.
 func (t *Tokenizer) touches(r rune) bool { return wordRune(r) && !unspaced(r) }
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -527,8 +524,7 @@ func (t *Tokenizer) Continuation(text string) ([]int, error) {
 	return append(joined, ids[end:]...), nil
 }
 
-// Piece returns the text of a token, without the mark ## of a piece or the
-// space before a word.
+// Piece returns a token's text, without ## or the space before a word.
 func (t *Tokenizer) Piece(id int) string {
 	text := strings.TrimSpace(t.Decode([]int{id}))
 	if t.Continues(id) {
@@ -602,8 +598,7 @@ func (tpl *Template) Apart(room int) error {
 		"these fit together: %s; give each group its part of the text", room, strings.Join(groups, ", then "))
 }
 
-// span returns the number of tokens from the start of one blank to the end of
-// another.
+// span returns the number of tokens from one blank's start to another's end.
 func (tpl *Template) span(first, last int) int {
 	b := tpl.Blanks[last]
 	return tpl.Slots[b.First+b.Slots-1] - tpl.Slots[tpl.Blanks[first].First] + 1

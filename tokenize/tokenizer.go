@@ -76,8 +76,7 @@ func (t *Tokenizer) UnknownID() int { return t.unknown }
 // Cased reports whether the tokenizer keeps capitals.
 func (t *Tokenizer) Cased() bool { return t.cased }
 
-// SHA256 returns, in hexadecimal, a hash of the vocabulary and of every option
-// that changes ids.
+// SHA256 returns a hash, in hexadecimal, of all that changes ids.
 func (t *Tokenizer) SHA256() string { return t.sum }
 
 // Continues reports whether a token continues the word on its left. Such a

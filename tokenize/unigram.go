@@ -30,8 +30,7 @@ func newUnigram(tokens []string, scores []float64, unknown int) *unigram {
 	return m
 }
 
-// step is the best way to a place in the text: its score, its last token, and
-// where that token begins.
+// step is the best way to a place: its score, last token, and that one's start.
 type step struct {
 	score       float64
 	from, token int

@@ -169,8 +169,7 @@ func (s *pipelineStep) inWords() string {
 	return cmp.Or(strings.Join(s.words(), " + "), "none")
 }
 
-// normalizerInWords returns the normalizer in words, without the steps that
-// change nothing.
+// normalizerInWords returns the normalizer's steps that change something.
 func (file *pipelineFile) normalizerInWords() string {
 	const plain = "NFKD + StripAccents + Lowercase"
 	words := []string{file.Normalizer.inWords()}

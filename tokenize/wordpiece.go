@@ -113,8 +113,7 @@ var _ cutter = greedy{}
 
 func (m greedy) cut(e *encoder, word letters) {
 	text := string(word.runes)
-	// Most words are in the vocabulary as they are. The model, too, would first
-	// try the whole word.
+	// Most words are in the vocabulary; the model, too, would try them first.
 	id, ok := m.words[text]
 	if ok && len(word.runes) <= m.longest {
 		e.addPiece(id, word.span())

@@ -90,8 +90,7 @@ type Part struct {
 
 const latinLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// Parts cuts a text into its words and the signs between them. White space is in
-// no part.
+// Parts cuts a text into words and the signs between them, no white space.
 func Parts(text string) (list []Part) {
 	from := 0
 	between := func(to int) {
