@@ -70,8 +70,12 @@ func verdicts(out io.Writer, folder, text string) error {
 		fmt.Fprintf(out, "%s, %s: %s\n", name, row.Shows, verdict)
 		for _, claim := range row.Claims {
 			j := judgements.Of(claim)
+			number := claim.High.Number
+			if claim.High.Log {
+				number = "ln " + number
+			}
 			fmt.Fprintf(out, "    %s: %s; %s differs by %.4g (%.4g to %.4g, %d repetitions)", claim.Text, j.Finding,
-				number(claim), j.Mean, j.Low, j.High, j.Count)
+				number, j.Mean, j.Low, j.High, j.Count)
 			if !math.IsNaN(j.P) {
 				fmt.Fprintf(out, ", p %.2g, adjusted %.2g", j.P, j.Adjusted)
 			}
@@ -80,12 +84,4 @@ func verdicts(out io.Writer, folder, text string) error {
 	}
 	fmt.Fprintln(out, judgements.Count())
 	return nil
-}
-
-func number(c papers.Claim) string {
-	name := c.High.Number
-	if c.High.Log {
-		return "ln " + name
-	}
-	return name
 }

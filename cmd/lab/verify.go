@@ -79,9 +79,14 @@ func verify(ctx context.Context, out io.Writer, folder, name string, whole bool)
 	if err != nil {
 		return err
 	}
-	labels, err := labelNames(filepath.Join(dir, name, "report.json"))
+	var report lab.StudyReport
+	_, err = journal.ReadJSON(filepath.Join(dir, name, "report.json"), &report)
 	if err != nil {
 		return err
+	}
+	var labels []string
+	for _, label := range report.Cells[0].Labels {
+		labels = append(labels, label.Name)
 	}
 	c, err := compare(want, again[name], labels, command == run.Command)
 	if err != nil {
@@ -96,18 +101,6 @@ func verify(ctx context.Context, out io.Writer, folder, name string, whole bool)
 		return errors.New(name + " differs from the stored result")
 	}
 	return nil
-}
-
-func labelNames(path string) (names []string, err error) {
-	var report lab.StudyReport
-	_, err = journal.ReadJSON(path, &report)
-	if err != nil {
-		return nil, err
-	}
-	for _, label := range report.Cells[0].Labels {
-		names = append(names, label.Name)
-	}
-	return names, nil
 }
 
 // A comparison counts the numbers of two results, and lists those that differ.

@@ -214,7 +214,14 @@ func lineOf(list *[]line, name string) *line {
 	return &(*list)[i]
 }
 
-func newPlot(title, x, y string) *plot.Plot {
+// fewPoints is the largest number of points of a line that are marked, each
+// with its interval. Of more points, this many are marked, and a band shows the
+// intervals.
+const fewPoints = 12
+
+// drawLines plots lines, except those of several points with the same x. If no
+// line is left, it returns nil. Colours, dashes and marks tell lines apart.
+func drawLines(title, x, y, interval string, list []line) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = title
 	p.X.Label.Text = x
@@ -225,18 +232,6 @@ func newPlot(title, x, y string) *plot.Plot {
 	p.Legend.Padding = vg.Points(2)
 	p.Title.Padding = vg.Points(6)
 	p.Add(plotter.NewGrid())
-	return p
-}
-
-// fewPoints is the largest number of points of a line that are marked, each
-// with its interval. Of more points, this many are marked, and a band shows the
-// intervals.
-const fewPoints = 12
-
-// drawLines plots lines, except those of several points with the same x. If no
-// line is left, it returns nil. Colours, dashes and marks tell lines apart.
-func drawLines(title, x, y, interval string, list []line) (*plot.Plot, error) {
-	p := newPlot(title, x, y)
 	drawn := 0
 	for i := range list {
 		l := &list[i]
