@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -24,14 +22,6 @@ func (gapsRequest) Schema(huma.Registry) *huma.Schema {
 		"text": {Type: huma.TypeString,
 			Description: "A text. Without every, pos and words its gaps stand in brackets."},
 	}, "text")
-}
-
-func (s *Server) registerGaps(api huma.API) {
-	register(api, s.operation(huma.Operation{
-		OperationID: "gaps", Method: http.MethodPost, Path: "/v1/gaps", Tags: []string{"infill"},
-		Summary:     "An exercise: a text with gaps, answers to choose from, and a key",
-		Description: "The answer is what `infill gaps --format json` prints.",
-	}), reflect.TypeFor[gapsRequest](), s.gaps)
 }
 
 func (s *Server) gaps(ctx context.Context, in *bodyInput) (*output[*infill.Exercise], error) {

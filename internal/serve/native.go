@@ -176,7 +176,11 @@ func (s *Server) registerNative(api huma.API) {
 		Description: "They are those of transformers. A special token in the text, as [MASK], is one, and none is " +
 			"added.",
 	}), reflect.TypeFor[tokensRequest](), s.tokens)
-	s.registerGaps(api)
+	register(api, s.operation(huma.Operation{
+		OperationID: "gaps", Method: http.MethodPost, Path: "/v1/gaps", Tags: []string{"infill"},
+		Summary:     "An exercise: a text with gaps, answers to choose from, and a key",
+		Description: "The answer is what `infill gaps --format json` prints.",
+	}), reflect.TypeFor[gapsRequest](), s.gaps)
 }
 
 type Result struct {
