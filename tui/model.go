@@ -29,7 +29,6 @@ const (
 func (v view) String() string { return [...]string{"Fills", "Blanks", "Chains", "Runs"}[v] }
 
 type page interface {
-	// render draws the page, columns wide and rows high.
 	render(columns, rows int) string
 	// move handles the keys up and down, leaf the page keys, and turn left and
 	// right; by > 0 is down or right.

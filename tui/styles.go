@@ -46,7 +46,6 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 		selected: style().Bold(true).Background(band), cursor: style().Reverse(true),
 	}
 	if profile < colorprofile.ANSI {
-		// Without colours, only attributes distinguish the styles.
 		s.faint = style().Faint(true)
 	}
 	for _, colour := range []color.Color{accent, amber, violet, green, red, blue} {

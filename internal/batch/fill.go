@@ -361,7 +361,6 @@ var (
 	// or repeat other columns.
 	leftOut = []string{"format", "model", "signature", "fills", "alone", "entropy", "stats", "values", "spans",
 		"tokens"}
-	// types has the type of each column of a result.
 	types = func() map[string]string {
 		all := rawjson.Types[infill.Result]()
 		maps.Copy(all, rawjson.Types[infill.Fill]())

@@ -89,13 +89,9 @@ type Schema struct {
 
 type Option struct {
 	Name, Help, Word, Join string
-	// Short is the letter of a flag; "" if it has none.
-	Short string
-	// Alias is another name; "" if there is none.
-	Alias string
-	// Values are suggestions or, if Closed, the only valid values.
-	Values []string
-	Closed bool
+	Short, Alias           string   // "" if there is none
+	Values                 []string // as of a Schema
+	Closed                 bool
 	// JSON is the value's Schema.Kind. A string with its text is taken, too.
 	JSON string
 	// Methods are the owners that have the option; nil for every request.
