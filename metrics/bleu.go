@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// MaximumOrder is the largest length of n-grams, so that a mistyped flag does
-// not index whole sentences.
+// MaximumOrder bounds n-grams: a mistyped flag must not index sentences.
 const MaximumOrder = 16
 
 // Smoothing says how BLEU treats n-gram lengths without a match (Chen &

@@ -229,6 +229,5 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, error) {
 	return s, nil
 }
 
-// random returns the same stream for every score, so that all scores leave out
-// the same groups.
+// random returns one stream for every score: all leave out the same groups.
 func (e *evaluation) random() *rand.Rand { return rand.New(rand.NewPCG(e.options.Seed, 0)) }

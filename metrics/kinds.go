@@ -167,8 +167,7 @@ func (e *evaluation) signature(key string, k kind, sets []*referenceSet, lengths
 		add("top", o.Top)
 	}
 	if len(sets) > 0 {
-		// A set is written with its size and the start of its SHA-256,
-		// "tbc[5000@0123456789ab]".
+		// A set has its size and its SHA-256's start, "tbc[5000@0123456789ab]".
 		var names []string
 		for _, set := range sets {
 			names = append(names, fmt.Sprintf("%s[%d@%s]", set.Name, set.Sentences, set.SHA256[:12]))

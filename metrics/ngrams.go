@@ -156,8 +156,7 @@ func (x *index) collect(name string, sentences [][]string, sources map[string]bo
 	return set
 }
 
-// union returns the reference set of all sentences of the sets, from their
-// largest counts and lengths.
+// union returns the set of all sentences, by their largest counts.
 func union(sets []*referenceSet) *referenceSet {
 	all := &referenceSet{ReferenceSummary{Name: Union}, slices.Clone(sets[0].most), nil}
 	hash := sha256.New()

@@ -33,8 +33,7 @@ const Union = "all"
 // Self is the reference name for unique n-grams among the hypotheses themselves.
 const Self = "self"
 
-// Options change the scores of a report. The zero value gives the definitions
-// of nyu-dl/bert-gen.
+// Options change a report; the zero value is nyu-dl/bert-gen's.
 type Options struct {
 	Tokenisation Tokenisation
 	// Order 0 means 4. All lengths of n-grams have the same weight.
@@ -125,8 +124,7 @@ func (o Options) normal() (_ Options, err error) {
 	return o, nil
 }
 
-// Report is the result of [Evaluate]. Percentages are from 0 to 100, and
-// likelihoods are in nats.
+// Report is the result of [Evaluate], in per cent from 0 to 100, and nats.
 type Report struct {
 	Sentences int `json:"sentences"`
 	Tokens    int `json:"tokens"`
@@ -156,8 +154,7 @@ type Score struct {
 	N         int    `json:"n,omitempty"`         // length of unique or distinct n-grams, else 0
 	Value     Value  `json:"value"`
 	Unit      string `json:"unit"` // "percent" or "nats"
-	// Interval is nil with Options.NoIntervals, and for fewer than FewestUnits
-	// sentences or prompts.
+	// Interval is nil with Options.NoIntervals, and for under FewestUnits.
 	Interval  *Interval  `json:"interval,omitempty"`
 	BLEU      *BLEUScore `json:"bleu,omitempty"` // ingredients of a BLEU
 	Signature string     `json:"signature"`

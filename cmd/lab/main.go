@@ -40,8 +40,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs the program. The exit code is 0, or 1 for a failure, or 2 for a
-// wrong command line.
+// run returns the exit code: 0, 1 for a failure, 2 for a wrong command line.
 func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	root := newRoot(out, messages)
 	root.SetArgs(args)
@@ -62,8 +61,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) int {
 	return 1
 }
 
-// usageError is the error of a wrong command line, except for a wrong value of
-// an option.
+// usageError is for a wrong command line, but not for an option's value.
 type usageError struct{ error }
 
 func newRoot(out, messages io.Writer) *cobra.Command {
@@ -110,8 +108,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	return root
 }
 
-// papersStudies returns the experiments of the papers. With default settings,
-// each takes minutes.
+// papersStudies are the papers' experiments, each of minutes by default.
 func papersStudies() []*lab.Study {
 	return slices.Concat(chains.Studies(), energies.Studies(), bits.Studies())
 }
@@ -226,8 +223,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError turns a flag's error into one that says which values the flag
-// takes.
+// flagError says which values the flag takes.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

@@ -22,8 +22,7 @@ import (
 //go:embed metadata.txt
 var metadata string
 
-// number is the version of the wheel, as Python's packages write it: 0.4.0.dev0 for
-// 0.4.0-dev.
+// number is the version as Python writes it: 0.4.0.dev0 for 0.4.0-dev.
 var number = strings.ReplaceAll(infill.Number, "-dev", ".dev0")
 
 // wheel makes the wheel: the Python package, the program as a script, and
@@ -63,8 +62,7 @@ func wheel(program file, tag string) (file, error) {
 	return file{fmt.Sprintf("infill-%s-py3-none-%s.whl", number, tag), content, false}, err
 }
 
-// read reads those files of a folder that match patterns. Names are relative to
-// the folder.
+// read reads the files of a folder that match, named relative to it.
 func read(folder string, patterns ...string) (files []file, err error) {
 	root := os.DirFS(folder)
 	for _, pattern := range patterns {
@@ -86,8 +84,7 @@ func read(folder string, patterns ...string) (files []file, err error) {
 	return files, nil
 }
 
-// published is the time of every file in a wheel, so that the wheel's bytes do
-// not depend on the clock.
+// published is every file's time: a wheel's bytes depend on no clock.
 var published = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func zipped(files []file) ([]byte, error) {

@@ -83,8 +83,7 @@ type builder struct {
 	spreads map[string]string
 	steps   map[input]steps
 	least   map[*onnx.Value]float64
-	// largest has the largest absolute values of the inputs of spreads, of each
-	// matrix that reads them.
+	// largest has the largest absolute inputs of spreads, by the matrices.
 	largest map[string][]*onnx.Value
 	err     error
 }
@@ -159,8 +158,7 @@ func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *o
 		onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
 }
 
-// normalize applies the norm n to x. If n has no weight, normalize returns x
-// unchanged.
+// normalize applies the norm n to x, and leaves x if n has no weight.
 func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
 	if n.Weight == "" {
 		return x

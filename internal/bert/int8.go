@@ -8,15 +8,13 @@ import (
 	"infill/models"
 )
 
-// input is an input of matrices in int8: a value, and the name of its spread,
-// or "".
+// input is a value for matrices in int8, and the name of its spread, or "".
 type input struct {
 	x      *onnx.Value // [rows × width]
 	spread string
 }
 
-// steps is a matrix of floats in whole numbers: (bytes − zero)·size, with a size
-// for each row.
+// steps is a matrix in whole numbers: (bytes − zero)·size, with a size a row.
 type steps struct {
 	bytes *onnx.Value // uint8 [rows × width]
 	zero  *onnx.Value // uint8
@@ -60,8 +58,7 @@ func (m *builder) times(x *onnx.Value, factor float64) *onnx.Value {
 	return m.Mul(x, m.Scalar(factor))
 }
 
-// atLeast returns x, whose elements are known to be at least least, which is not
-// positive.
+// atLeast returns x, of elements that are at least least, which is not positive.
 func (m *builder) atLeast(least float64, x *onnx.Value) *onnx.Value {
 	m.least[x] = least
 	return x

@@ -44,8 +44,7 @@ func (m *builder) preNormLayer(i int, l models.Layer, all, asked span, in graphs
 	return m.Add(x, m.linear(inner, l.Down, 1, 1))
 }
 
-// positionsOf returns the positions of span s within their rows: float [rows or
-// 1, 1, perRow, 1].
+// positionsOf returns span s's positions in their rows: [rows or 1, 1, perRow, 1].
 func (m *builder) positionsOf(s span, in graphs.Rows) *onnx.Value {
 	one := onnx.Fixed(1)
 	if s.at == nil {

@@ -49,8 +49,7 @@ type span struct {
 	at     *onnx.Value
 }
 
-// embed adds the embeddings of positions, segments and tasks to words, and
-// normalises the sum.
+// embed adds embeddings of positions, segments and tasks, and normalises.
 func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	var rest *onnx.Value
 	if t := m.layout.Positions; t.Name != "" && in.Packing != nil {
@@ -104,8 +103,7 @@ func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differe
 	return m.normalize(m.Add(y, x), l.OutputNorm)
 }
 
-// attend builds multi-head attention (Vaswani et al. 2017) up to the output
-// matrix.
+// attend builds attention (Vaswani et al. 2017) up to the output matrix.
 func (m *builder) attend(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	q := m.linear(asked.hidden, l.Query, 1, m.scale())
 	k := m.linear(all.hidden, l.Key, 1, 1)
@@ -157,8 +155,7 @@ func (m *builder) split(x *onnx.Value, rows, perRow onnx.Dim, order ...int) *onn
 	return m.Transpose(m.Reshape(x, rows, perRow, heads, size), order...)
 }
 
-// join turns x [rows heads perRow size] back into [rows·perRow × hidden], as
-// before split.
+// join turns x [rows heads perRow size] back into [rows·perRow × hidden].
 func (m *builder) join(x *onnx.Value, rows, perRow onnx.Dim) *onnx.Value {
 	return m.Reshape(m.Transpose(x, 0, 2, 1, 3), rows.Times(perRow), onnx.Fixed(int64(m.bundle.Config.HiddenSize)))
 }

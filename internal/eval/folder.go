@@ -56,8 +56,7 @@ type corpusInfo struct {
 	Markers   corpus.Markers `json:"markers"`
 	Sentences int            `json:"sentences"`
 	Skipped   []corpus.Skip  `json:"skipped"`
-	// Masked is the number of sentences of the corpus to fill; 0 for a corpus
-	// that is only a reference.
+	// Masked is how many sentences to fill; 0 for a reference alone.
 	Masked int `json:"masked"`
 }
 
@@ -101,8 +100,7 @@ type Record struct {
 	Seconds             float64  `json:"seconds"`
 }
 
-// environment is the software and device that computed a record, the same for
-// all records of a model.
+// environment is a model's software and device, of all its records.
 type environment struct {
 	Runtime string `json:"onnxruntime"` // version of onnxruntime
 	Device  string `json:"device"`
@@ -133,8 +131,7 @@ type key struct {
 
 func (r *Record) key() key { return key{r.Model, r.Method, r.Sentence} }
 
-// fills yields the keys of all records of a run, ordered by model, then
-// sentence, then method.
+// fills yields the keys of all records by model, sentence and method.
 func (h *header) fills(yield func(key) bool) {
 	for _, m := range h.Models {
 		for sentence := range h.sentences() {
@@ -197,8 +194,7 @@ func openFolder(dir string, h *header) (_ *folder, err error) {
 
 func (f *folder) Close() error { return errors.Join(f.journal.Close(), f.lock.Unlock()) }
 
-// unfinished matches the names of locks, and of temporary files that renameio
-// has not renamed yet.
+// unfinished matches locks, and temporary files of renameio.
 var unfinished = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|samples\.csv|metrics\.json)(\.lock|\d*)$`)
 
 // begin writes run.json, or checks an existing run.json. It removes

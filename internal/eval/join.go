@@ -42,8 +42,7 @@ func (h *header) id(k key, chain int) string {
 	return id
 }
 
-// writeSamples writes samples.csv: a line for each sample, with the numbers that
-// are joined.
+// writeSamples writes samples.csv, each sample with the joined numbers.
 func (r *Results) writeSamples(dir string) error {
 	rows := [][]string{slices.Clone(ownColumns)}
 	for _, j := range r.joined {
@@ -96,8 +95,7 @@ func (r *Results) Join(path string) error {
 	return nil
 }
 
-// joinOwn joins what samples.csv has beside the samples. Runs of older programs
-// have no such file.
+// joinOwn joins what samples.csv has more; older programs write none.
 func (r *Results) joinOwn(dir string) error {
 	err := r.Join(filepath.Join(dir, tableFile))
 	if errors.Is(err, fs.ErrNotExist) {

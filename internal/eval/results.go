@@ -60,8 +60,7 @@ type methodResult struct {
 	SecondsPerSample Estimate `json:"-"`
 }
 
-// Estimate is a mean over sentences. Its standard error is null if there is
-// only one sentence.
+// Estimate is a mean over sentences; of one alone the error is null.
 type Estimate struct {
 	Mean          float64  `json:"mean"`
 	StandardError *float64 `json:"standard_error"`
@@ -84,8 +83,7 @@ func estimate(records []*Record, value func(*Record) *float64) *Estimate {
 	return &Estimate{mean, logmath.Known(e)}
 }
 
-// perSample returns the mean cost of one sample. total returns the cost of all
-// samples of a record.
+// perSample returns a sample's mean cost, of records whose cost is total.
 func perSample(records []*Record, total func(*Record) float64) Estimate {
 	return *estimate(records, func(r *Record) *float64 {
 		return new(total(r) / float64(len(r.Chains)))
@@ -203,8 +201,7 @@ func (r *Record) likeliest(number int) (list []int) {
 	return list[:min(number, len(list))]
 }
 
-// summarise computes the result of a method from its records, without the
-// scores of texts.
+// summarise computes a method's result, without the scores of texts.
 func summarise(m modelVersion, v variant, records []*Record) methodResult {
 	return methodResult{
 		Model: m.Name, Method: v.Name, Chains: v.Chains, Signature: records[0].Signature, Sentences: len(records),

@@ -278,8 +278,7 @@ func (r *runner) fillAll(ctx context.Context, m *infill.Filler, work []key) erro
 			return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template,
 				err)
 		}
-		// Write the record at once: a finished fill does not wait for the
-		// fills before it.
+		// At once: a finished fill does not wait for those before it.
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if err := r.folder.checkEnvironment(record, ""); err != nil {

@@ -47,8 +47,7 @@ type row struct {
 	Numbers map[string]cell `json:"numbers"`
 }
 
-// cell is a number with its interval. If Value is undefined, Low and High
-// are undefined too.
+// cell is a number with its interval, which are undefined together.
 type cell struct {
 	Value metrics.Value `json:"value"`
 	Low   metrics.Value `json:"low"`
@@ -244,8 +243,7 @@ func format(v metrics.Value, digits int) string {
 	return text
 }
 
-// interval returns the interval of a number as a line of text, or "" if the
-// number has none.
+// interval returns a number's interval as text, or "" if it has none.
 func (c column) interval(v cell) string {
 	separator := "–"
 	switch {

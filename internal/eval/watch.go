@@ -30,8 +30,7 @@ type Watched struct {
 	log
 }
 
-// Watch reads the folder of a run, even while another process works in it. It
-// reads only complete lines.
+// Watch reads a run's folder, also while it grows, by complete lines.
 func Watch(dir string) *Watched { return (&Watched{dir: dir}).Again() }
 
 // Again reads the folder again. Of samples.jsonl it reads only the new lines.
@@ -73,8 +72,7 @@ func (w *Watched) Again() *Watched {
 	return next
 }
 
-// follow reads the records that are new since last. It leaves out a last line
-// that has no line break yet.
+// follow reads the records since last, but a last line without its end.
 func (w *Watched) follow(last log) error {
 	path := filepath.Join(w.dir, samplesFile)
 	w.log = last
@@ -95,8 +93,7 @@ func (w *Watched) follow(last log) error {
 	})
 }
 
-// Record returns the record of a sentence by a method with a model, or nil if
-// this fill is not done.
+// Record returns the record of a fill, or nil if it is not done.
 func (w *Watched) Record(model, method string, sentence int) *Record {
 	return w.records[key{model, method, sentence}]
 }
@@ -107,8 +104,7 @@ func (w *Watched) Total() int {
 	return len(w.Header.Models) * w.Header.sentences() * len(w.Header.Configuration.Samplers)
 }
 
-// readHeader reads run.json of any format version. It returns nil if the folder
-// has no run.json.
+// readHeader reads run.json of any format, or returns nil for none.
 func readHeader(dir string) (*header, error) {
 	var h header
 	if ok, err := journal.ReadJSON(filepath.Join(dir, headFile), &h); !ok || err != nil {

@@ -40,8 +40,7 @@ type Model interface {
 	Forward(g *onnx.Graph, rows Rows, differentiable bool) (Pass, error)
 }
 
-// Rows are texts of one length, or packed. All have the same number of queried
-// positions.
+// Rows are texts of one length, or packed, with equally many queries.
 type Rows struct {
 	IDs     *onnx.Value // [rows × tokens], or [packed]
 	Queries *onnx.Value // [rows × queries]: r·tokens + position, for row r, or an index of the packed

@@ -22,8 +22,7 @@ import (
 	"infill/models"
 )
 
-// Model is an exported graph that has the inputs and outputs of a masked
-// language model.
+// Model is an exported graph with a masked language model's inputs and outputs.
 type Model struct {
 	*onnx.Model
 	path       string
@@ -34,8 +33,7 @@ type Model struct {
 
 var _ graphs.Model = (*Model)(nil)
 
-// Open reads the graph of a bundle. separator has no effect if the model knows
-// one segment.
+// Open reads a bundle's graph. Models with one segment need no separator.
 func Open(b *models.Bundle, separator int) (*Model, error) {
 	m, err := open(b.Graph)
 	if err != nil {
@@ -89,8 +87,7 @@ func open(path string) (*Model, error) {
 	return m, nil
 }
 
-// meanings maps the names that exporters give to inputs to what the inputs
-// mean.
+// meanings maps exporters' names of inputs to what they mean.
 func meanings() map[string]string {
 	return map[string]string{
 		"input_ids": "ids", "ids": "ids", "input": "ids",
@@ -100,8 +97,7 @@ func meanings() map[string]string {
 	}
 }
 
-// check refuses graphs whose inputs or outputs are not those of a masked
-// language model.
+// check refuses other inputs or outputs than a masked language model's.
 func (m *Model) check() error {
 	var ids bool
 	for _, v := range m.Inputs {
@@ -138,8 +134,7 @@ func (m *Model) check() error {
 	return nil
 }
 
-// logits returns the exported graph's logits at the queried positions [queries
-// × vocabulary].
+// logits returns the logits at the queried positions, [queries × vocabulary].
 func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	filled := func(x int64) *onnx.Value {
 		one := onnx.Ints([]int64{1}, x)

@@ -16,8 +16,7 @@ import (
 	"infill/tokenize"
 )
 
-// Mask is the id of [MASK], the last of the five special tokens with which a
-// vocabulary begins.
+// Mask is the id of [MASK], the last of a vocabulary's five special tokens.
 const Mask = 4
 
 // Tokenizer returns a tokenizer without capitals. The vocabulary begins with
@@ -29,8 +28,7 @@ func Tokenizer(vocabulary []string) (*tokenize.Tokenizer, error) {
 	})
 }
 
-// Model is a model whose energy U of the tokens in the slots is the sum of
-// their weights and bonds.
+// Model is a model whose energy U is the sum of the tokens' weights and bonds.
 type Model struct {
 	Info   lm.Description
 	Limit  int // the largest number of tokens of a text
@@ -93,8 +91,7 @@ func (m *Model) Begin(ctx context.Context) error {
 	return m.Before(ctx)
 }
 
-// LogProbabilities returns, for each position of each row, the distribution or
-// the number of its target.
+// LogProbabilities returns each position's distribution, or its target's number.
 func (m *Model) LogProbabilities(ctx context.Context, rows []lm.Row) ([][][]float32, error) {
 	m.Asked.Add(int64(len(rows)))
 	found := make([][][]float32, len(rows))
@@ -129,8 +126,7 @@ func (m *Model) distribution(left, right int) []float32 {
 	return logp
 }
 
-// NewTarget returns the distribution of the slots' tokens, each slot's from
-// o.Support.
+// NewTarget returns the distribution of the slots' tokens in o.Support.
 func (m *Model) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
 	t := &target{model: m, support: o.Support}
 	for _, s := range o.Support {
@@ -223,8 +219,7 @@ func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp 
 	return t.model.Begin(ctx)
 }
 
-// LogMaskedConditionals computes the conditionals by a sum over all tokens of
-// all open slots.
+// LogMaskedConditionals sums over all tokens of all open slots.
 func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
 	n := len(t.support)
 	for at := 0; at < len(states); at += n {

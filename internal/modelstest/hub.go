@@ -54,8 +54,7 @@ type Request struct {
 // Answer answers a request, or returns false to let the server answer.
 type Answer func(w http.ResponseWriter, r *http.Request) bool
 
-// NewHub starts a server that has the model org/tiny. The server stops at the
-// end of the test.
+// NewHub starts a server that has the model org/tiny, until the test ends.
 func NewHub(t testing.TB) *Hub {
 	first := strings.Repeat("1", 40)
 	second := strings.Repeat("2", 40)
@@ -109,8 +108,7 @@ func (s *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/blobs/"):
 		s.serveBlob(w, r, math.MaxInt, nil)
 	case s.Private && authorization != "Bearer "+s.Token:
-		// For a request without the token, the hub does not say whether a
-		// private model exists.
+		// Without the token, the hub does not say whether a private model exists.
 		fail(w, http.StatusUnauthorized, "")
 	case isList:
 		s.serveList(w, list, r.URL.Query().Get("blobs") == "true")
@@ -143,8 +141,7 @@ func (s *Hub) Answer(answer Answer) {
 	s.answer = answer
 }
 
-// Seen returns the requests whose path ends with suffix. The list of
-// requests stays as it is.
+// Seen returns the requests whose path ends with suffix, and keeps them.
 func (s *Hub) Seen(suffix string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +208,7 @@ func (s *Hub) serveBlob(w http.ResponseWriter, r *http.Request, left int, then f
 	s.serveFile(w, r, strings.TrimPrefix(r.URL.Path, "/blobs/"), left, then)
 }
 
-// serveFile serves COMMIT/NAME. After left bytes, it calls then and
-// breaks the connection.
+// serveFile serves COMMIT/NAME; after left bytes, then and a break.
 func (s *Hub) serveFile(w http.ResponseWriter, r *http.Request, path string, left int, then func()) {
 	commit, name, _ := strings.Cut(path, "/")
 	http.ServeContent(&body{w, s, name, left, then}, r, "", time.Time{}, bytes.NewReader(s.Commits[commit][name]))
@@ -254,8 +250,7 @@ func (s *Hub) SentOf(name string) int64 {
 // Cut returns an Answer that breaks the connection after n bytes of weights.
 func (s *Hub) Cut(n int) Answer { return s.stop(n, func(*http.Request) {}) }
 
-// Hang returns an Answer that goes silent after n bytes of weights, until
-// the client leaves.
+// Hang returns an Answer that is silent after n bytes, until the client leaves.
 func (s *Hub) Hang(n int) Answer { return s.stop(n, func(r *http.Request) { <-r.Context().Done() }) }
 
 func (s *Hub) stop(n int, then func(*http.Request)) Answer {

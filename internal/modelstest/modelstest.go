@@ -1,5 +1,4 @@
-// Package modelstest makes small or real-sized bundles with random weights, for
-// tests and benchmarks.
+// Package modelstest makes bundles with random weights, for tests.
 package modelstest
 
 import (
@@ -147,16 +146,14 @@ func (o Options) normal(mean float64, n int, random *rand.Rand) (content []byte)
 	return content
 }
 
-// Int8 makes a copy of a bundle in int8 in the store dir. largest is what
-// Store.Quantize takes.
+// Int8 copies a bundle in int8 to the store dir, as Store.Quantize does.
 func Int8(ctx context.Context, dir string, bundle *models.Bundle, largest map[string][]float32) (*models.Bundle,
 	error) {
 	noCard := func(*models.Bundle) ([]byte, error) { return nil, nil }
 	return (&models.Store{Dir: dir}).Quantize(ctx, bundle, "int8", largest, noCard)
 }
 
-// Largest makes up the largest values of the channels of inputs: 1, 2, 4, to
-// 128, and again.
+// Largest makes up the largest values of inputs: 1, 2, 4, to 128, and again.
 func Largest(bundle *models.Bundle) map[string][]float32 {
 	largest := map[string][]float32{}
 	for _, s := range bundle.Config.Spreads() {

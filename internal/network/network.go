@@ -25,13 +25,11 @@ type Shape struct {
 	Features      int
 	Blocks        int
 	Downsampling  int
-	// Levels is how many greys a pixel may have, at equal distances from 0 to
-	// 1; 0 is the same as 2.
+	// Levels is how many greys, from 0 to 1, a pixel may have; 0 is 2.
 	Levels int
 }
 
-// Energy evaluates U(x) of images with the weights given to Set. It is not safe
-// for concurrent use.
+// Energy evaluates U(x) of images, for one goroutine at a time.
 type Energy struct {
 	shape    Shape
 	layout   []tensor
@@ -47,8 +45,7 @@ type tensor struct {
 	name  string
 	shape []int64
 	first int // index of its first entry in the vector of all weights
-	// fan is the number of inputs of each unit that these weights feed, or 0
-	// for biases.
+	// fan is the number of inputs of a unit with these weights, 0 for biases.
 	fan int
 }
 
@@ -163,8 +160,7 @@ func (e *Energy) floats(images []int) []float32 {
 	return e.images
 }
 
-// run runs the session for w. It overwrites gradient by pixels, but adds
-// gradients by weights to it.
+// run runs w's session. It sets gradients by pixels, and adds those by weights.
 func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energy, gradient []float64) error {
 	area := e.shape.Rows * e.shape.Columns
 	n := len(images) / area

@@ -64,8 +64,7 @@ func (g *Graph) Range(n Dim) *Value {
 // the leading dimensions broadcast.
 func (g *Graph) MatMul(a, b *Value) *Value { return g.of("MatMul", a, b) }
 
-// GemmOptions are the parameters of [Graph.Gemm]. If Alpha or Beta is 0, Gemm
-// takes it as 1.
+// GemmOptions are the parameters of [Graph.Gemm]. Alpha and Beta of 0 are 1.
 type GemmOptions struct {
 	Alpha, Beta    float64
 	TransA, TransB bool
@@ -114,8 +113,7 @@ func (g *Graph) MatMulIntegerToFloat(a, b, scale, zero *Value) *Value {
 	return out
 }
 
-// Transpose permutes the dimensions: output dimension i is input dimension
-// order[i].
+// Transpose permutes dimensions: output dimension i is input order[i].
 func (g *Graph) Transpose(x *Value, order ...int) *Value {
 	return g.op("Transpose", []*Value{x}, Attribute{"perm", int64s(order)})
 }
@@ -316,14 +314,12 @@ func (g *Graph) ReduceSum(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceSum", x, keep, axes)
 }
 
-// ReduceMean does what [Graph.ReduceSum] does, and divides each sum by the
-// number of its elements.
+// ReduceMean does what [Graph.ReduceSum] does, for means.
 func (g *Graph) ReduceMean(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceMean", x, keep, axes)
 }
 
-// ReduceMax returns the largest element along axes, as [Graph.ReduceSum] returns
-// the sum.
+// ReduceMax does what [Graph.ReduceSum] does, for largest elements.
 func (g *Graph) ReduceMax(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceMax", x, keep, axes)
 }

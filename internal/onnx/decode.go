@@ -321,12 +321,10 @@ func (t Tensor) bytes() (int64, error) {
 	return n, nil
 }
 
-// externalLocation reads, from the entries of a constant, where its data are in
-// another file.
+// externalLocation reads where the data of a constant are in another file.
 func externalLocation(entries map[string]string, bytes int64) (*Location, error) {
 	l := &Location{File: entries["location"], Length: bytes}
-	// The path comes from a file that anyone may have written, so it must not
-	// leave the model's folder.
+	// Anyone may have written it: the path must not leave the model's folder.
 	if l.File == "" || path.IsAbs(l.File) || strings.ContainsAny(l.File, "\\:\x00") || path.Clean(l.File) != l.File ||
 		strings.HasPrefix(l.File, "..") {
 		return nil, fmt.Errorf("external file %.100q is not a path beside the model", l.File)

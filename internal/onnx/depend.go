@@ -8,8 +8,7 @@ func (g *Graph) Constantly(v *Value) bool { return !g.varying()[v] }
 // varying returns the set of all values that depend on inputs of the graph.
 func (g *Graph) varying() map[*Value]bool { return g.dependent(g.Inputs) }
 
-// dependent returns the set of the given values and of all values that depend
-// on them.
+// dependent returns the given values and all that depend on them.
 func (g *Graph) dependent(values []*Value) map[*Value]bool {
 	depends := map[*Value]bool{}
 	for _, v := range values {
@@ -25,8 +24,7 @@ func (g *Graph) dependent(values []*Value) map[*Value]bool {
 	return depends
 }
 
-// Origin returns the value from which v takes its numbers: it follows casts and
-// copies back to their input.
+// Origin follows v's casts and copies back to the value with its numbers.
 func (g *Graph) Origin(v *Value) *Value {
 	for {
 		n := v.from

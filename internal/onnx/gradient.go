@@ -59,8 +59,7 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	return gradients, g.err
 }
 
-// unknown returns an error that names the operator for which the shape or the
-// type of v is not known.
+// unknown is the error of an operator for which v's shape or type is not known.
 func (g *Graph) unknown(v *Value) error {
 	for {
 		n := v.from
@@ -94,8 +93,7 @@ type backward struct {
 	refused    error             // why the last node has no derivative
 }
 
-// refuse records why a node has no derivative. Of several reasons, the first
-// stays.
+// refuse records why a node has no derivative, the first reason of several.
 func (b *backward) refuse(format string, arguments ...any) {
 	b.refused = cmp.Or(b.refused, fmt.Errorf(format, arguments...))
 }

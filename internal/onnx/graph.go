@@ -33,8 +33,7 @@ var dtypes = map[DType]struct {
 	Bool: {"bool", 1}, Float16: {"float16", 2}, Double: {"double", 8}, BFloat16: {"bfloat16", 2},
 }
 
-// size returns the number of bytes of an element, or 0 for types that this
-// package does not know.
+// size returns the bytes of an element, 0 for a type that is not known here.
 func (t DType) size() int64 { return dtypes[t].size }
 
 func (t DType) String() string { return cmp.Or(dtypes[t].name, fmt.Sprintf("type %d", int32(t))) }
@@ -60,8 +59,7 @@ type Attribute struct {
 	Value any
 }
 
-// tensor returns the attribute's value as a tensor, or false if the value is
-// not numeric.
+// tensor returns the attribute's value, or false if it is not numeric.
 func (a Attribute) tensor() (Tensor, bool) {
 	switch v := a.Value.(type) {
 	case *Tensor:
@@ -78,8 +76,7 @@ func (a Attribute) tensor() (Tensor, bool) {
 	return Tensor{}, false
 }
 
-// Node is one application of an operator. An optional input that is left out is
-// nil.
+// Node is one use of an operator. An optional input that is left out is nil.
 type Node struct {
 	Op, Domain string
 	Inputs     []*Value
@@ -87,8 +84,7 @@ type Node struct {
 	Attributes []Attribute
 }
 
-// Attribute returns the value of the named attribute, or nil if the node does
-// not have it.
+// Attribute returns the value of an attribute, or nil if the node has none.
 func (n *Node) Attribute(name string) any { return attribute(n.Attributes, name) }
 
 func attribute(list []Attribute, name string) any {
@@ -113,8 +109,7 @@ func (n *Node) floatAttribute(name string, otherwise float32) float32 {
 	return otherwise
 }
 
-// Tensor is constant data, row-major and little-endian, in Raw or in the file
-// at At.
+// Tensor is data, row-major and little-endian, in Raw or in a file at At.
 type Tensor struct {
 	DType DType
 	Shape []int64
@@ -152,8 +147,7 @@ type Initializer struct {
 	Tensor Tensor
 }
 
-// Graph is an ONNX graph under construction. The zero value is not usable; use
-// [New].
+// Graph is an ONNX graph under construction, which [New] makes.
 type Graph struct {
 	Name         string
 	Inputs       []*Value
@@ -189,8 +183,7 @@ func (g *Graph) fail(format string, args ...any) {
 	g.err = cmp.Or(g.err, fmt.Errorf("onnx graph %q: "+format, append([]any{g.Name}, args...)...))
 }
 
-// value returns a new value. Its name is hint, with a number if the name is
-// taken.
+// value returns a new value, named hint, with a number if that is taken.
 func (g *Graph) value(hint string, t DType, s Shape) *Value {
 	name := hint
 	// A name from an imported model can look like a name made here.
@@ -202,8 +195,7 @@ func (g *Graph) value(hint string, t DType, s Shape) *Value {
 	return &Value{Name: name, DType: t, Shape: s}
 }
 
-// Input declares an input of the graph. Later shapes can use the symbols of its
-// shape.
+// Input declares an input, whose shape's symbols later shapes can use.
 func (g *Graph) Input(name string, t DType, shape ...Dim) *Value {
 	if g.names[name] > 0 {
 		g.fail("input %s is declared twice", name)

@@ -103,15 +103,13 @@ var operators = sync.OnceValue(func() map[string]operator {
 	return byName
 })
 
-// makers lists the operators whose output can have any size, whatever the size
-// of the inputs.
+// makers lists operators whose output can be large, whatever the inputs are.
 const makers = `RandomNormal RandomUniform EyeLike Resize Upsample MaxUnpool Col2Im ConvTranspose AffineGrid GridSample
 	Multinomial HannWindow HammingWindow BlackmanWindow MelWeightMatrix STFT DFT SequenceConstruct SplitToSequence`
 
 func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
 
-// unknown returns a new symbol for a dimension of the output whose size is not
-// known.
+// unknown returns a new symbol for a dimension of the output.
 func (in inference) unknown(axis int) Dim { return in.graph.fresh(in.out, axis) }
 
 // held returns the elements of an input, or nil if they are not known.
@@ -135,8 +133,7 @@ func (in inference) numbers(input int) ([]int64, bool) {
 	return nil, !v.Unranked && len(v.Shape) == 1 && v.Shape[0] == Fixed(0)
 }
 
-// number returns the only element of an input, or false if the elements are not
-// known or several.
+// number returns the only element of an input; false if there is no such one.
 func (in inference) number(input int) (int64, bool) {
 	list, ok := in.numbers(input)
 	if !ok || len(list) != 1 {
@@ -145,15 +142,13 @@ func (in inference) number(input int) (int64, bool) {
 	return list[0], true
 }
 
-// axis returns the node's axis attribute, counted from 0, or false if the first
-// input has no such axis.
+// axis returns the node's axis, from 0, or false if the first input lacks it.
 func (in inference) axis() (int, bool) {
 	axis := along(in.node.intAttribute("axis", 0), in.x)
 	return axis, axis >= 0 && axis < len(in.x.Shape)
 }
 
-// marked returns, for each of rank axes, whether axes lists it, or false if a
-// listed number is no axis.
+// marked returns whether axes lists each axis, or false for a wrong number.
 func marked(axes []int64, rank int) ([]bool, bool) {
 	chosen := make([]bool, rank)
 	for _, a := range axes {
@@ -179,8 +174,7 @@ func (in inference) cast() {
 	in.keep(in.held(0))
 }
 
-// join gives the output the type t and the shape to which all inputs broadcast,
-// and works out the elements.
+// join gives the output type t and the inputs' broadcast, and its elements.
 func (in inference) join(t DType) {
 	s := Shape{}
 	ok := true
@@ -196,8 +190,7 @@ func (in inference) join(t DType) {
 	}
 }
 
-// sizes infers the operator Shape: its output holds the dimensions of the input
-// as numbers.
+// sizes infers the operator Shape, whose output holds dimensions as numbers.
 func (in inference) sizes() {
 	if in.x.Unranked {
 		in.out.DType = Int64
@@ -237,8 +230,7 @@ func (in inference) gather() {
 	in.keep(taken)
 }
 
-// gatherND takes the parts of x at the places along the last axis of the
-// indices.
+// gatherND takes x at the places along the last axis of the indices.
 func (in inference) gatherND() {
 	indices := in.y
 	batch := in.node.intAttribute("batch_dims", 0)
@@ -388,8 +380,7 @@ func (in inference) gemm() {
 	}
 }
 
-// normalize infers LayerNormalization, whose outputs may include mean and
-// deviation.
+// normalize infers LayerNormalization, perhaps with mean and deviation.
 func (in inference) normalize() {
 	in.set(in.x.DType, in.x.Shape)
 	axis := along(in.node.intAttribute("axis", -1), in.x)
@@ -444,8 +435,7 @@ var elementRules = map[string]func(e []Dim) Dim{
 // squares of squares would fill the memory.
 const maxSymbols = 512
 
-// keep records held as the elements of the output, if the output is a small
-// tensor of whole numbers.
+// keep records held as the output's elements, if it is small whole numbers.
 func (in inference) keep(held []Dim) {
 	if held == nil || !whole(in.out.DType) || len(in.out.Shape) > 1 || in.out.Unranked || len(held) > smallConstant {
 		return
@@ -514,8 +504,7 @@ func (in inference) shapeFrom(input int) (Shape, bool) {
 	return s, true
 }
 
-// reshape infers a wanted shape, in which 0 stands for the size before, and -1
-// for what is left over.
+// reshape infers a wanted shape: 0 is the size before, -1 what is left over.
 func (in inference) reshape() {
 	s, ok := in.shapeFrom(1)
 	if !ok {
@@ -545,8 +534,7 @@ func (in inference) reshape() {
 	in.keep(in.held(0))
 }
 
-// squeeze infers Squeeze, which drops axes of size 1, and Unsqueeze, which adds
-// them.
+// squeeze infers Squeeze and Unsqueeze, which drop and add axes of size 1.
 func (in inference) squeeze() {
 	axes, known := in.numbers(1)
 	if len(in.node.Inputs) < 2 {
@@ -583,8 +571,7 @@ func (in inference) squeeze() {
 	in.keep(in.held(0))
 }
 
-// nonZero infers the operator NonZero: the places of the elements that are not
-// 0, along the last axis.
+// nonZero infers NonZero: the places of elements but 0, along the last axis.
 func (in inference) nonZero() { in.set(Int64, Shape{Fixed(int64(len(in.x.Shape))), in.unknown(1)}) }
 
 // concat adds up the sizes along the axis, and joins known lists of sizes.
@@ -621,8 +608,7 @@ func (in inference) concat() {
 	in.keep(held)
 }
 
-// split gives each output its size along the axis: a given one, or an
-// equal share.
+// split gives each output its given size along the axis, or an equal share.
 func (in inference) split() {
 	axis, ok := in.axis()
 	if !ok {
@@ -646,8 +632,7 @@ func (in inference) split() {
 	}
 }
 
-// slice infers each cut axis by its start, end and step, and what is left of a
-// known list of sizes.
+// slice infers each cut axis, and what is left of a known list of sizes.
 func (in inference) slice() {
 	starts := in.held(1)
 	ends := in.held(2)
@@ -687,8 +672,7 @@ func (in inference) slice() {
 	in.keep(held)
 }
 
-// sliced returns the size of a slice of the dimension d, and the elements of
-// held that the slice takes.
+// sliced returns the size of a slice of d, and what it takes of held.
 func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	n, fixed := d.Size()
 	from, known := start.Size()
@@ -720,8 +704,7 @@ func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	return Dim{}, nil, false
 }
 
-// bound returns the end at of a slice of n elements, clamped as the ONNX
-// standard says.
+// bound clamps the end at of a slice of n elements, as ONNX does.
 func bound(at, n, step int64) int64 {
 	if at < 0 {
 		at += n
@@ -755,8 +738,7 @@ func (in inference) reduce() {
 	in.set(in.x.DType, s)
 }
 
-// permutation returns the order of a Transpose, or nil if the node's order is
-// not a permutation.
+// permutation returns the order of a Transpose, or nil if it is none.
 func permutation(n *Node, rank int) []int {
 	given, ok := n.Attribute("perm").([]int64)
 	order := make([]int, rank)

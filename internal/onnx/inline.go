@@ -11,8 +11,7 @@ import (
 	"infill/internal/floats"
 )
 
-// oldestOpset is the oldest version of the standard's operators that Inline
-// reads.
+// oldestOpset is the oldest version of operators that Inline reads.
 const oldestOpset = 11
 
 // Inline appends an imported model to the graph and returns the model's outputs
@@ -133,8 +132,7 @@ func (in *inliner) constant(c modelConstant) {
 	in.values[c.name] = v
 }
 
-// wholes returns the elements of a tensor of whole numbers, or nil for other
-// tensors.
+// wholes returns the elements of whole numbers, nil for others.
 func (t Tensor) wholes() (list []int64) {
 	if !whole(t.DType) {
 		return nil
@@ -152,8 +150,7 @@ func (t Tensor) wholes() (list []int64) {
 	return list
 }
 
-// widened returns a half-precision tensor in single precision, and other
-// tensors unchanged.
+// widened returns half precision in single precision, and others unchanged.
 func widened(t Tensor) Tensor {
 	if t.DType != Float16 {
 		return t
@@ -283,8 +280,7 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 		x := (*inputs)[0]
 		last := axis == -1 || !x.Unranked && axis == int64(len(x.Shape))-1
 		if in.opset < 13 && !last {
-			// Before version 13, the operator ran over axis and all axes after
-			// it.
+			// Before version 13, it ran over axis and all axes after it.
 			return false, fmt.Errorf("in version %d it is not over the last axis", in.opset)
 		}
 		if last {
@@ -308,15 +304,13 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 	return false, nil
 }
 
-// home is a dimension of a value from which a run can read the size of a
-// symbol.
+// home is a dimension from which a run can read a symbol's size.
 type home struct {
 	value *Value
 	axis  int
 }
 
-// fresh returns a new symbol for the dimension axis of v, whose size is
-// unknown.
+// fresh returns a new symbol for dimension axis of v.
 func (g *Graph) fresh(v *Value, axis int) Dim {
 	name := fmt.Sprintf("?%d", len(g.homes))
 	g.homes[name] = home{v, axis}

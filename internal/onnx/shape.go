@@ -69,8 +69,7 @@ func (d Dim) plus(e Dim) Dim {
 	return unknownElement
 }
 
-// over returns d/e, or false if the quotient is not a whole number times
-// symbols.
+// over returns d/e, or false if it is no whole number times symbols.
 func (d Dim) over(e Dim) (Dim, bool) {
 	if e.factor == 0 || d.factor%e.factor != 0 {
 		return Dim{}, false

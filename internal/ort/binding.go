@@ -31,8 +31,7 @@ func createEnvironment(libraryPath string, warnings bool) error {
 	if err := onnxruntime.InitializeEnvironment(level); err != nil {
 		return oneLine(err)
 	}
-	// Windows builds before 1.29 need this call; newer builds also read the
-	// variable that load sets.
+	// Windows builds before 1.29 need this; newer ones read load's variable, too.
 	if err := onnxruntime.DisableTelemetry(); err != nil {
 		return errors.Join(oneLine(err), onnxruntime.DestroyEnvironment())
 	}
@@ -41,8 +40,7 @@ func createEnvironment(libraryPath string, warnings bool) error {
 
 func environmentVersion() string { return onnxruntime.GetVersion() }
 
-// settings of a session come from the Runtime and from the caller of
-// NewSession.
+// settings of a session: of the Runtime, and of NewSession's caller.
 type settings struct {
 	SessionOptions
 	threads             int
@@ -123,8 +121,7 @@ type call struct {
 	options         *onnxruntime.RunOptions
 	pinner          runtime.Pinner
 	inputs, outputs []onnxruntime.Value
-	// terminate sets the flag that a running call polls between nodes, then
-	// sends on terminated.
+	// terminate sets the flag that calls poll, then sends on terminated.
 	terminate  func()
 	terminated chan struct{}
 }

@@ -79,8 +79,7 @@ func findDevice(index int) error {
 	return nil
 }
 
-// findProvider returns the path of the CUDA provider, which lies beside the
-// library.
+// findProvider returns the CUDA provider's path, beside the library.
 func findProvider(libraryPath string) (string, error) {
 	pattern := "libonnxruntime_providers_%s.so"
 	if runtime.GOOS == "windows" {
@@ -124,8 +123,7 @@ func trialModel() []byte {
 	return model
 }
 
-// FindGPU asks the NVIDIA driver for a GPU. If there is none, the error says
-// why.
+// FindGPU asks the NVIDIA driver for a GPU; an error says why there is none.
 func FindGPU() error {
 	count, err := cudaDevices()
 	if err == nil && count == 0 {

@@ -14,8 +14,7 @@ const (
 	leastStack     = 128 << 10       // bytes of a thread
 )
 
-// CheckLimits returns an error if the process may not use what onnxruntime needs
-// from its start.
+// CheckLimits returns an error if onnxruntime lacks what its start needs.
 func CheckLimits() error {
 	var addresses, stack unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_AS, &addresses)

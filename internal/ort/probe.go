@@ -55,8 +55,7 @@ func cudaDevices() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("no NVIDIA driver: the loader does not find %s", driver)
 	}
-	// The library stays loaded: the driver does not promise that it can be
-	// unloaded after cuInit.
+	// It stays loaded: the driver does not promise that it can be unloaded.
 	initialise, first := symbolOf(handle, "cuInit")
 	deviceCount, second := symbolOf(handle, "cuDeviceGetCount")
 	if cmp.Or(first, second) != nil {

@@ -50,8 +50,7 @@ type Runtime struct {
 	note     string
 	settings settings
 
-	// open guards closed: making a session locks it for reading, and Close for
-	// writing.
+	// open guards closed: sessions lock it for reading, Close for writing.
 	open         sync.RWMutex
 	closed       bool
 	sessionsLock sync.Mutex
@@ -147,8 +146,7 @@ func Locate(ctx context.Context, device string, progress library.Progress) (stri
 	return found.Path, err
 }
 
-// load makes the environment, or, if there is one, checks that it has the
-// requested library.
+// load makes the environment, or checks that it has the requested library.
 func load(path string, warnings bool) (version string, err error) {
 	environment.Lock()
 	defer environment.Unlock()
@@ -224,8 +222,7 @@ func (r *Runtime) Version() string { return r.version }
 // Device returns the device in use: "cpu" or "cuda:N".
 func (r *Runtime) Device() string { return r.device }
 
-// Note returns one line that says why "auto" chose the CPU, or "" if it did not
-// or if the device was named.
+// Note says in a line why "auto" chose the CPU, or "".
 func (r *Runtime) Note() string { return r.note }
 
 // Threads returns how many threads each session uses on the CPU.

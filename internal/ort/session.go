@@ -12,11 +12,9 @@ var errClosed = errors.New("the onnxruntime session is closed")
 
 // SessionOptions say how a session runs its graph.
 type SessionOptions struct {
-	// ExternalDir is the folder with the files of the graph's external
-	// initializers.
+	// ExternalDir has the files of the graph's external initializers.
 	ExternalDir string
-	// Inputs and Outputs name the tensors that Run takes, in the order in which
-	// Run takes them.
+	// Inputs and Outputs name the tensors of Run, in their order.
 	Inputs, Outputs []string
 	// NoPrepacking leaves constant matrices as they are stored, instead of
 	// keeping a copy in the order in which products read them. Weights in a
@@ -37,13 +35,11 @@ type Session struct {
 	inputs  []string
 	outputs []string
 
-	// Runs lock open for reading, Close for writing: a session closes only when
-	// no run uses it.
+	// Runs lock open for reading, Close for writing: it waits for them.
 	open   sync.RWMutex
 	closed bool
 
-	// idle keeps the calls of past runs for reuse: at most as many as ever ran
-	// at once.
+	// idle keeps calls for reuse, at most as many as ever ran at once.
 	idleLock sync.Mutex
 	idle     []*call
 }

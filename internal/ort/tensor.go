@@ -15,8 +15,7 @@ type Tensor struct {
 	int64s   []int64
 }
 
-// Float32 returns a tensor over data, whose length must be the product of
-// shape.
+// Float32 returns a tensor over data, as long as the product of shape.
 func Float32(shape []int64, data []float32) Tensor { return Tensor{shape: shape, float32s: data} }
 
 // Int64 returns a tensor over data, whose length must be the product of shape.

@@ -29,8 +29,7 @@ type toolkit struct {
 	names   []string // file names of libraries, such as "libcublas.so.13"
 }
 
-// toolkitOf reads from the file of a CUDA provider which libraries the provider
-// needs.
+// toolkitOf reads which libraries a CUDA provider needs.
 func toolkitOf(provider string) (toolkit, error) {
 	file, err := elf.Open(provider)
 	if err != nil {
@@ -105,8 +104,7 @@ func (t toolkit) preload(folders []string) error {
 	return nil
 }
 
-// firstWith returns the path of the file of that name in the first folder that
-// has it, or "".
+// firstWith returns the file of that name in the first folder with it, or "".
 func firstWith(folders []string, name string) string {
 	for _, folder := range folders {
 		path := filepath.Join(folder, name)

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// maxPickleBytes bounds the size of the pickle, which takes some 150 bytes
-	// to describe each tensor.
+	// maxPickleBytes bounds a pickle: each tensor takes some 150 bytes.
 	maxPickleBytes = 16 << 20
 	// maxOpcodes bounds the memory of a pickle: no opcode takes more than some
 	// hundred bytes beyond its argument. torch.save writes about 40 opcodes
@@ -97,8 +96,7 @@ func rebuildTensor(arguments tuple) (*tensor, error) {
 	return t, nil
 }
 
-// unpickler runs a pickle by the opcodes of protocol 2 that torch.save writes.
-// Pickles have no jumps.
+// unpickler runs a pickle of torch.save, protocol 2, which has no jumps.
 type unpickler struct {
 	size     int64 // of the whole file, in bytes
 	storages map[string]*storage
@@ -240,8 +238,7 @@ func (u *unpickler) push(value any) any {
 	return value
 }
 
-// pop takes the last n values off the stack. If the last mark is above one of
-// these, it fails.
+// pop takes the last n values off the stack, above the last mark or not at all.
 func (u *unpickler) pop(n int) tuple {
 	bottom := 0
 	if len(u.marks) > 0 {
@@ -299,8 +296,7 @@ func (u *unpickler) call(values tuple) {
 	}
 }
 
-// storage returns the storage with the persistent id ("storage", class, key,
-// device, elements).
+// storage returns that of an id ("storage", class, key, device, elements).
 func (u *unpickler) storage(id any) *storage {
 	t, _ := id.(tuple)
 	if len(t) != 5 || t[0] != any("storage") {

@@ -35,8 +35,7 @@ import (
 // FileName is the name that the Hugging Face hub gives to a file of torch.save.
 const FileName = "pytorch_model.bin"
 
-// maxDirectoryBytes bounds the archive's directory, which has some 100 bytes
-// for each storage.
+// maxDirectoryBytes bounds a directory: each storage takes some 100 bytes.
 const maxDirectoryBytes = 32 << 20
 
 // errCut is the error for a file that ends too early.
@@ -264,8 +263,7 @@ func (t tensor) ordered(archive io.ReaderAt) ([]byte, error) {
 
 // directory returns the files of an archive, by their names.
 func directory(r io.ReaderAt, size int64) (map[string]*zip.File, error) {
-	// archive/zip takes memory for every file in the directory, so the
-	// directory must be bounded.
+	// archive/zip takes memory for every file of the directory: it has a bound.
 	bounded := &boundedReader{ReaderAt: r, left: maxDirectoryBytes}
 	archive, err := zip.NewReader(bounded, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // paths are only names here

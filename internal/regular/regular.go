@@ -16,8 +16,7 @@ import (
 	"path/filepath"
 )
 
-// errDangling is the error for a link to a missing file. It does not
-// match fs.ErrNotExist.
+// errDangling is for a link to no file, and no fs.ErrNotExist.
 var errDangling = errors.New("a link to a file that is not there")
 
 // errPointer is the error for a pointer of Git LFS that git cloned instead of the file.
@@ -142,8 +141,7 @@ func read(file fs.File, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// Copy copies a regular file, into a folder that it makes if need be, and syncs
-// the copy to disk.
+// Copy copies a regular file to a folder that it may make, and to the disk.
 func Copy(from, to string) error {
 	err := os.MkdirAll(filepath.Dir(to), 0o755)
 	if err != nil {
@@ -162,8 +160,7 @@ func Copy(from, to string) error {
 	return errors.Join(err, target.Sync(), target.Close())
 }
 
-// Digest returns the size of a regular file in bytes, and its SHA-256 in
-// hexadecimal digits.
+// Digest returns a regular file's size and its SHA-256 in hexadecimal.
 func Digest(path string) (int64, string, error) {
 	file, err := Open(path)
 	if err != nil {

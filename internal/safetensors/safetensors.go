@@ -37,8 +37,7 @@ const (
 	F16, BF16, F32, F64                    DType = "F16", "BF16", "F32", "F64"
 )
 
-// sizes has the bytes of one element, for those types of the format whose
-// elements fill whole bytes.
+// sizes has the bytes of an element, where elements fill whole bytes.
 var sizes = map[DType]int64{Bool: 1, Uint8: 1, Int8: 1, "F8_E4M3": 1, "F8_E5M2": 1, "U16": 2, Int16: 2, F16: 2,
 	BF16: 2, "U32": 4, Int32: 4, F32: 4, "U64": 8, Int64: 8, F64: 8}
 
@@ -50,14 +49,12 @@ type Tensor struct {
 	Name  string
 	DType DType
 	Shape []int // empty for a scalar
-	// Offset counts bytes from the start of the file, not of the data.
-	// Length is in bytes.
+	// Offset counts from the start of the file, not of the data; both are bytes.
 	Offset, Length int64
 	Path           string // the file with the elements, without links
 }
 
-// File is a checked safetensors file, or several of one index. It keeps no file
-// open.
+// File is a checked file, or several of one index, and keeps none open.
 type File struct {
 	Path    string
 	tensors map[string]Tensor
@@ -170,8 +167,7 @@ func (t Tensor) Bytes() ([]byte, error) {
 	return raw, nil
 }
 
-// maxRank bounds the number of dimensions, so that a header with very long
-// shapes costs little.
+// maxRank bounds dimensions, so that headers of long shapes cost little.
 const maxRank = 32
 
 const metadataKey = "__metadata__"
@@ -182,14 +178,12 @@ type entry struct {
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// parseHeader checks a header, whose tensors must lie in the bytes [dataStart,
-// fileSize) of the file.
+// parseHeader checks a header of tensors in the bytes [dataStart, fileSize).
 func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	if len(header) == 0 || header[0] != '{' {
 		return nil, errors.New("not a safetensors file: the header does not begin with {")
 	}
-	// encoding/json would turn invalid bytes into U+FFFD, so that different
-	// names could become equal.
+	// With invalid bytes as U+FFFD, different names could become equal.
 	if !utf8.Valid(header) {
 		return nil, errors.New("damaged header: not valid UTF-8")
 	}
@@ -232,8 +226,7 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 	return file, nil
 }
 
-// parseTensor reads the entry of one tensor. Offset of the result counts from
-// the start of the data.
+// parseTensor reads a tensor's entry; its Offset is from the start of the data.
 func parseTensor(name string, encoded []byte, dataSize int64) (Tensor, error) {
 	var e entry
 	t := Tensor{Name: name}

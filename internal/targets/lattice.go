@@ -48,8 +48,7 @@ type Ising struct {
 	scratch    []float64 // spins and products of a dense model, [2 × chains × sites]
 }
 
-// NewIsing makes the model on a torus of rows × columns sites with
-// coupling a and field b.
+// NewIsing makes a torus of rows × columns, coupling a and field b.
 func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	near, err := Neighbours(rows, columns)
 	if err != nil {

@@ -27,8 +27,7 @@ type RBM struct {
 	values     [][]float64
 }
 
-// NewRBM makes the target from W [hidden × visible] row-major, a [hidden]
-// and b [visible].
+// NewRBM makes W [hidden × visible] row-major, a [hidden], b [visible].
 func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 	if len(hidden) == 0 || len(visible) == 0 || len(weights) != len(hidden)*len(visible) {
 		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, "+
@@ -54,8 +53,7 @@ func (t *RBM) inputs(x []float64) blas64.General {
 	return t.through(blas.Trans, x, t.Hidden)
 }
 
-// through multiplies the units x of one side by the weights, and adds the
-// biases of the other side.
+// through multiplies one side's units, and adds the other side's biases.
 func (t *RBM) through(turn blas.Transpose, x, biases []float64) blas64.General {
 	h := len(t.Hidden)
 	d := len(t.Visible)

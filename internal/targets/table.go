@@ -113,8 +113,7 @@ func (t *Table) EnergyGradient(ctx context.Context, states []int, energy, gradie
 	return t.EnergyGradientOf(ctx, terms, states, energy, gradient)
 }
 
-// EnergyGradientOf writes U, and the gradient of some terms, scaled to estimate
-// the whole gradient.
+// EnergyGradientOf writes U, and some terms' gradient, scaled to the whole.
 func (t *Table) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
 	slots := len(t.categories)
 	scale := float64(len(t.terms)) / float64(len(terms))

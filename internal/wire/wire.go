@@ -49,8 +49,7 @@ func (f Field) want(kind protowire.Type) error {
 	return nil
 }
 
-// Message calls, for each field of a message, the function in fields, in the
-// order of the file.
+// Message calls the function in fields for each field, in their order.
 func (f Field) Message(fields Fields) error {
 	if err := f.want(protowire.BytesType); err != nil {
 		return err
@@ -127,8 +126,7 @@ func (f Field) Bytes(limit int64) ([]byte, error) {
 	return f.read(make([]byte, f.To-f.From))
 }
 
-// Packed calls visit for each number of a repeated field, whether the numbers
-// come singly or packed.
+// Packed calls visit for each number of a repeated field, single or packed.
 func (f Field) Packed(kind protowire.Type, limit int64, visit func(uint64)) error {
 	if f.Kind == kind {
 		visit(f.Number)

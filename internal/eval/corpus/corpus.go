@@ -108,8 +108,7 @@ func (s skips) count(reason string) int {
 	return 0
 }
 
-// These are the reasons why Read leaves out a line or a sentence. Empty lines
-// are not counted.
+// These are the reasons why Read leaves out a line that is not empty.
 const (
 	SkipHeading     = "heading"
 	SkipEncoding    = "not valid UTF-8"

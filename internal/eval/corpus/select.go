@@ -14,14 +14,12 @@ import (
 
 const Slot = "[MASK]"
 
-// Mask says which words of a sentence become slots. Exactly one of Fraction and
-// Count must be set.
+// Mask says which words become slots, by either Fraction or Count.
 type Mask struct {
 	// Fraction is the part of a sentence's words to mask, rounded to the
 	// nearest number, halves up, at least 1.
 	Fraction float64 `json:"fraction,omitempty"`
-	// Count is the number of slots. Sentences with fewer words that may be
-	// masked are left out.
+	// Count is the number of slots; sentences with fewer words are left out.
 	Count int `json:"count,omitempty"`
 	// Interior never masks the first or the last white-space token.
 	Interior bool `json:"interior,omitempty"`
@@ -94,18 +92,15 @@ func (o SelectOptions) Validate() error {
 type Prompt struct {
 	Corpus string `json:"corpus"`
 	Line   int    `json:"line"`
-	// Sentence is the index of the sentence in Corpus.Sentences. A line may
-	// hold several sentences.
+	// Sentence is the index in Corpus.Sentences: a line may hold several.
 	Sentence int `json:"sentence"`
-	// Source is the sentence as in the corpus. By Source, references can leave
-	// the sentence out.
+	// Source is the sentence in the corpus, for references to leave out.
 	Source string `json:"source"`
 	// Text is Source with markers replaced and white space reduced to single spaces.
 	Text string `json:"text"`
 	// Template is Text with slots instead of the masked words.
 	Template string `json:"template"`
-	// Tokens are the positions, from 0, of the masked white-space tokens in
-	// Text, ascending.
+	// Tokens are the masked white-space tokens in Text, from 0, ascending.
 	Tokens []int `json:"tokens"`
 	// Words are the masked words, in the order of the slots.
 	Words []string `json:"words"`
@@ -181,8 +176,7 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	return s, nil
 }
 
-// prompt masks words of a sentence, or returns the reason why the
-// sentence cannot be used.
+// prompt masks words of a sentence, or returns why it cannot be used.
 func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
 	special := func(token string) bool { return strings.Contains(text, token) }
 	switch {

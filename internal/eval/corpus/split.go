@@ -11,8 +11,7 @@ import (
 	"infill/internal/lines"
 )
 
-// headingLines is the number of first lines of text in which detect looks for a
-// heading of WikiText.
+// headingLines is how far detect looks for a heading of WikiText.
 const headingLines = 50
 
 // detect returns the form of a file by its name and its first lines.

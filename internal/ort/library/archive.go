@@ -18,8 +18,7 @@ import (
 	"infill/internal/regular"
 )
 
-// unpack checks an archive, and writes the carrier's members, and nothing else,
-// into folder.
+// unpack checks an archive, and writes only its members into folder.
 func (c *carrier) unpack(archive, folder string) error {
 	unpack := c.unpackTar
 	if strings.HasSuffix(archive, ".whl") {

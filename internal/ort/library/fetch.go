@@ -63,8 +63,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 		Variable)
 }
 
-// fetch downloads the library by one carrier into its folder. The caller holds
-// the lock.
+// fetch downloads the library by one carrier, while the lock is held.
 func (o Options) fetch(ctx context.Context, c *carrier, shelf string) (Library, error) {
 	start := time.Now()
 	size := ""
@@ -106,8 +105,7 @@ func (o Options) fetch(ctx context.Context, c *carrier, shelf string) (Library, 
 	return seen, nil
 }
 
-// acquire takes the lock. If another process holds the lock, acquire tells the
-// user, and waits.
+// acquire takes the lock. If another process holds it, the user is told.
 func (o Options) acquire(ctx context.Context, lock *flock.Flock) error {
 	locked, err := lock.TryLock()
 	if err == nil && !locked {

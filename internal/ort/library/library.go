@@ -35,23 +35,20 @@ import (
 	"infill/models"
 )
 
-// Variable is the name of the environment variable by which a user chooses the
-// library.
+// Variable is the environment variable that names a library.
 const Variable = "INFILL_ONNXRUNTIME"
 
 // ErrNotFound is wrapped by Find's error if no place has a usable library.
 var ErrNotFound = errors.New("no usable onnxruntime library found")
 
-// Options say which library to look for. The zero value asks for a library for
-// the CPU.
+// Options say which library to look for, by default one for the CPU.
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
 	// Progress observes a fetch, unless it is nil.
 	Progress Progress
 
-	// A test may set another platform, and other carriers, than those of the
-	// running program.
+	// A test may set another platform and other carriers.
 	goos, goarch string
 	list         []carrier
 }
@@ -154,8 +151,7 @@ func survey(o Options) ([]Library, error) {
 	return list, nil
 }
 
-// in completes l with the library in the first of folders that has one, or with
-// the reason why none has.
+// in completes l with the library of the first folder that has one, or why not.
 func (o Options) in(l Library, folders ...string) Library {
 	pattern := cmp.Or(map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[o.os()],
 		"libonnxruntime.so*")
@@ -173,8 +169,7 @@ func (o Options) in(l Library, folders ...string) Library {
 	return l
 }
 
-// programFolder returns the folder of the running program, or "" if the system
-// does not tell it.
+// programFolder returns the running program's folder, or "".
 func programFolder() string {
 	executable, err := os.Executable()
 	if err != nil {
@@ -197,8 +192,7 @@ func ProgramEnvironment() string {
 	return filepath.Dir(bin)
 }
 
-// PythonPackages returns the folders in which the packages of a Python
-// environment lie.
+// PythonPackages returns the folders of a Python environment's packages.
 func PythonPackages(environment string) (folders []string) {
 	for _, packages := range []string{
 		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // also Debian's
@@ -291,8 +285,7 @@ func shelf() (string, error) {
 	return filepath.Abs(filepath.Join(root, "onnxruntime"))
 }
 
-// folder returns the folder of the cache for a carrier's release and o's
-// platform.
+// folder returns the cache's folder for a release and o's platform.
 func (o Options) folder(c *carrier, shelf string) string {
 	return filepath.Join(shelf, c.version, o.platform().folder())
 }

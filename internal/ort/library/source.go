@@ -19,8 +19,7 @@ import (
 // takes the place of the publisher's.
 const MirrorVariable = "INFILL_ONNXRUNTIME_MIRROR"
 
-// publisher is the address under which onnxruntime's releases lie, each in a
-// folder of its tag.
+// publisher has onnxruntime's releases, each in a folder of its tag.
 const publisher = "https://github.com/microsoft/onnxruntime/releases/download"
 
 // A source brings archives.
@@ -33,8 +32,7 @@ type source interface {
 
 var _, _, _ source = pip{}, release{}, npm{}
 
-// pip brings a wheel through Python's pip, which knows its registry, mirrors
-// and proxies.
+// pip brings a wheel by Python's pip, which knows registry and proxies.
 type pip struct{ name, tag string } // of the package, and of the platform
 
 func (pip) String() string { return "pip" }
@@ -50,8 +48,7 @@ func (s pip) bring(ctx context.Context, c *carrier, folder string, _ Progress) (
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New("there is no python3")
 	}
-	// pip's error only says that pip found nothing; a warning before the error
-	// says why.
+	// pip's error says that it found nothing, and a warning before why.
 	for line := range strings.Lines(words) {
 		line = strings.TrimSpace(line)
 		if _, broken, found := strings.Cut(line, "connection broken by "); found {
@@ -64,8 +61,7 @@ func (s pip) bring(ctx context.Context, c *carrier, folder string, _ Progress) (
 	return "", err
 }
 
-// npm brings a package through Node's npm, which knows its registry, mirrors
-// and proxies.
+// npm brings a package by Node's npm, which knows registry and proxies.
 type npm struct{ name string }
 
 func (npm) String() string { return "npm" }

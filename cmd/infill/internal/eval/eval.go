@@ -94,16 +94,14 @@ func NewCmd(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// preset sets *to to from, the preset's value, unless the user gave the
-// flag with that name.
+// preset sets *to to the preset's value, unless the user gave the flag.
 func preset[T any](flags *pflag.FlagSet, name string, to *T, from T) {
 	if !flags.Changed(name) {
 		*to = from
 	}
 }
 
-// settle takes the values of the preset for flags that the user did not give,
-// and checks all flags.
+// settle takes the preset's values for flags not given, and checks all.
 func (c *command) settle(flags *pflag.FlagSet) error {
 	if err := c.model.Validate(); err != nil {
 		return err
@@ -227,8 +225,7 @@ func (c *command) run(ctx context.Context) error {
 		Dir: c.Out, Config: c.config, Models: fillers, Corpora: corpora,
 		Device: c.model.Device, Jobs: c.Jobs, Judge: judge,
 		Observe: func(step eval.Progress) {
-			// A fill counts as a thousand units, so that the bar also
-			// moves during a fill.
+			// A fill is a thousand units: the bar moves during a fill, too.
 			const unit = 1000
 			done := step.Done*unit + unit*step.Step/max(1, step.Steps)
 			bar.Tell(int64(done), int64(step.Total*unit), func() string { return describe(step, len(fillers)) })
@@ -273,8 +270,7 @@ func (t *table) register(cmd *cobra.Command) {
 		"score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
-// print prints a table of the results. Below a table as text, it names dir, the
-// folder with all results.
+// print prints a table and, below it as text, dir with all results.
 func (t *table) print(r *eval.Results, dir string, quiet bool) error {
 	for _, w := range r.Warnings {
 		cli.Warn(t.streams, quiet, "%s", w)

@@ -16,8 +16,7 @@ import (
 	"infill/samplers"
 )
 
-// maxListedSlots is the largest number of slots for which the exact gradient
-// lists all states.
+// maxListedSlots bounds the slots whose states the exact gradient lists.
 const maxListedSlots = 16
 
 func newARMGradients() *lab.Study {
@@ -77,8 +76,7 @@ func slotsOf(ctx context.Context, in *lab.Inputs, name string, repeat int) (samp
 	return d.Target, nil
 }
 
-// gradients compares the gradients of an estimator with the exact gradient, at
-// random log-odds.
+// gradients compares an estimator with the exact gradient, at random log-odds.
 func gradients(ctx context.Context, b *lab.Bench, kind string, target samplers.Target, evaluations, estimates int,
 ) error {
 	e, err := newEstimator(kind, target)
@@ -148,8 +146,7 @@ func newARMToy() *lab.Study {
 	return s
 }
 
-// climb raises E[(z - p₀)²] by gradient ascent with one estimator, or with the
-// exact gradient.
+// climb raises E[(z - p₀)²] by one estimator, or by the exact gradient.
 func climb(ctx context.Context, b *lab.Bench, kind string, p0 float64, evaluations, steps int, rate float64,
 ) (err error) {
 	logits := []float64{0}

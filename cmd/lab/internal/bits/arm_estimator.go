@@ -89,8 +89,7 @@ func (a arm) swapped(ctx context.Context, pi, logits []float64) ([][][]float64, 
 	return u, nil
 }
 
-// race returns the category with the least π_i exp(-φ_i), after parts c and d
-// of π are swapped.
+// race returns the least π_i exp(-φ_i)'s category, parts c and d of π swapped.
 func race(pi, logits []float64, c, d int) int {
 	best := math.Inf(1)
 	at := 0

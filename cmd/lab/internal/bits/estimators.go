@@ -76,8 +76,7 @@ func estimators(steps bool) (names []string) {
 	return names
 }
 
-// newEstimator makes an estimator. All slots of target must have the same
-// number of categories.
+// newEstimator makes an estimator. All slots must have equal categories.
 func newEstimator(name string, target samplers.Target) (estimator, error) {
 	categories := target.Categories()
 	relaxed, soft := target.(samplers.RelaxedTarget)
@@ -121,8 +120,7 @@ func (b batch) energies(ctx context.Context, states []int) ([]float64, error) {
 	return u, err
 }
 
-// lawsOf returns the law of each slot, given its logits but the first, which is
-// 0.
+// lawsOf returns each slot's law, by its logits but the first, which is 0.
 func lawsOf(logits []float64, more int) [][]float64 {
 	laws := make([][]float64, len(logits)/more)
 	for i := range laws {

@@ -14,8 +14,7 @@ import (
 // baselineUnits is the number of hidden units of the learned baselines.
 const baselineUnits = 20
 
-// outputLayer is the index of a baseline network's output: behind its input and
-// its hidden units.
+// outputLayer is a baseline's output, behind its input and hidden units.
 const outputLayer = 2
 
 // nvil is neural variational inference and learning (Mnih and Gregor 2014):

@@ -64,8 +64,7 @@ func (e *relax) estimate(ctx context.Context, logits []float64, draws int, r *ra
 	return nil
 }
 
-// hidden returns the units of the network at the slots of a row, and how fast
-// each of them changes.
+// hidden returns the units at a row's slots, and how fast each changes.
 func (e *relax) hidden(z []float64) (units, speeds []float64) {
 	weights := e.parameters[1+2*baselineUnits:]
 	for k := range baselineUnits {
@@ -76,8 +75,7 @@ func (e *relax) hidden(z []float64) (units, speeds []float64) {
 	return units, speeds
 }
 
-// row writes the estimate of the row that begins at slot first to g. left is
-// U(b) - ηU(s(z̃)).
+// row writes a row's estimate, from slot first, to g. left is U(b) - ηU(s(z̃)).
 func (e *relax) row(w *noise, at relaxation, first int, left float64, g []float64) {
 	a := e.parameters[1 : 1+baselineUnits]
 	weights := e.parameters[1+2*baselineUnits:]
@@ -94,8 +92,7 @@ func (e *relax) row(w *noise, at relaxation, first int, left float64, g []float6
 	}
 }
 
-// addSlope adds the slope of half the square of the row's estimate g, by the
-// parameters.
+// addSlope adds the slope of half the square of g, by the parameters.
 func (e *relax) addSlope(w *noise, at relaxation, first int, g, slope []float64) {
 	scored := 0.0 // Σ g ∂log p/∂φ
 	given := make([]float64, e.slots)
@@ -110,8 +107,7 @@ func (e *relax) addSlope(w *noise, at relaxation, first int, g, slope []float64)
 	e.addDirection(w.logits[1][first:first+e.slots], given, -scored, slope)
 }
 
-// addDirection adds the slope of Σ_j p_j ∂r(z)/∂z_j + q r(z) by the network's
-// parameters.
+// addDirection adds Σ_j p_j ∂r(z)/∂z_j + q r(z)'s slope by the parameters.
 func (e *relax) addDirection(z, p []float64, q float64, slope []float64) {
 	a := e.parameters[1 : 1+baselineUnits]
 	weights := e.parameters[1+2*baselineUnits:]

@@ -34,8 +34,7 @@ type beliefs struct {
 	predicts bool
 }
 
-// structures lists the networks of the slides, and halves, the network of table
-// 4.
+// structures lists the slides' networks, and halves, that of table 4.
 func structures() []string { return []string{"linear", "nonlinear", "two-layers", "halves"} }
 
 func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *beliefs {
@@ -77,8 +76,7 @@ func newBeliefs(structure string, pixels, bits, hidden int, r *rand.Rand) *belie
 	return m
 }
 
-// pass holds a batch of images, the bits of its layers, and the noise by which
-// the bits are drawn.
+// pass holds a batch of images, its layers' bits, and their noise.
 type pass struct {
 	goal  blas64.General     // lower halves of the images
 	bits  []blas64.General   // b_0 to b_T
@@ -86,8 +84,7 @@ type pass struct {
 	noise []blas64.General   // log-odds of uniform numbers
 }
 
-// begin starts a pass over images. For prediction, it splits them into the seen
-// half and the goal.
+// begin starts a pass over images; for prediction, over their halves.
 func (m *beliefs) begin(images []float64, pixels int) *pass {
 	all := lab.Matrix(len(images)/pixels, pixels, images)
 	if !m.predicts {
@@ -188,8 +185,7 @@ func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed
 	return f
 }
 
-// addBernoulli adds scale times the log-probability of each row of bits, given
-// their log-odds, to value.
+// addBernoulli adds scale times each row's log-probability by log-odds.
 func addBernoulli(value, bits, logits []float64, scale float64) {
 	columns := len(bits) / len(value)
 	for i, l := range logits {
@@ -310,8 +306,7 @@ func addMean(n lab.Perceptron, units []blas64.General, seed blas64.General, grad
 	return gradient[len(n.Weights):]
 }
 
-// gradient writes an estimate of the gradient, by all weights, of the mean of f
-// over the batch.
+// gradient writes an estimate of the gradient of f's mean over the batch.
 func (g *training) gradient(ctx context.Context, p *pass, r *rand.Rand, gradient []float64) error {
 	g.climb(p, r)
 	clear(gradient)

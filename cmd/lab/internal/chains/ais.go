@@ -19,8 +19,7 @@ import (
 // Base holds the log-probabilities of independent slots, [slots][categories].
 type Base [][]float64
 
-// NewBase makes the distribution of independent slots with these laws,
-// [slots][categories].
+// NewBase makes independent slots with these laws, [slots][categories].
 func NewBase(laws [][]float64) (b Base) {
 	for _, law := range laws {
 		logs := make([]float64, len(law))
@@ -119,8 +118,7 @@ type LogNormaliser struct {
 	Effective        float64 // chains that count, (Σw)²/Σw²; if few, the interval is too short
 }
 
-// FewWeights is the effective share of the chains below which the laboratory
-// warns.
+// FewWeights is the share of effective chains that is worth a warning.
 const FewWeights = 0.2
 
 // Annealing is annealed importance sampling (Neal 2001) from independent slots.
@@ -232,8 +230,7 @@ func newAnnealing() *lab.Study {
 	return s
 }
 
-// logZ returns the exact log Σ exp(U), or NaN if the target has too many
-// states.
+// logZ returns the exact log Σ exp(U), or NaN for too many states.
 func logZ(ctx context.Context, target samplers.Target) (float64, error) {
 	if m, ok := target.(*targets.RBM); ok && min(len(m.Hidden), len(m.Visible)) <= maxSummed {
 		s, err := solve(ctx, m)

@@ -17,8 +17,7 @@ import (
 	"infill/samplers"
 )
 
-// maxKept is the largest size, in bytes, of the states that one sampler's run
-// keeps.
+// maxKept bounds the states that a sampler's run keeps, in bytes.
 const maxKept = 1 << 30
 
 // Options say how to run a comparison. All samplers start at the same states.
@@ -153,8 +152,7 @@ func (d *distribution) unfold(specs []lab.Spec, leftOut func(reason error)) (lis
 	return list, nil
 }
 
-// repeated names the random streams of a repetition; "" is a run that has only
-// one.
+// repeated names a repetition's random streams; "" is a run of one.
 func repeated(repeat, label string) string {
 	if repeat == "" {
 		return label
@@ -323,8 +321,7 @@ func writeStates(w *csv.Writer, at samplers.Step) {
 	}
 }
 
-// worth records the effective sample size, and warns if that number is
-// unreliable.
+// worth records the effective sample size, and warns if it is unreliable.
 func worth(b *lab.Bench, e *sampleSize, s lab.Spec, chains int, evaluations, seconds float64) {
 	perStep := 1000 / float64(e.Kept)
 	b.Estimate("ess")(e.Mean*perStep, e.StandardError*perStep)
@@ -348,8 +345,7 @@ func worth(b *lab.Bench, e *sampleSize, s lab.Spec, chains int, evaluations, sec
 
 func total(c samplers.Cost) float64 { return float64(c.Energies + c.Gradients + c.Conditionals) }
 
-// Ends returns the positions of a sampler's chains after some steps from
-// uniform starts.
+// Ends returns a sampler's chains after some steps from uniform starts.
 func Ends(ctx context.Context, sampler samplers.Sampler, target samplers.Target, streams []*rand.Rand, steps int,
 	observe func(samplers.Step) error) ([]int, error) {
 	kernel, err := sampler.Kernel(target, nil)

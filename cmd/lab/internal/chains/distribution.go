@@ -16,24 +16,19 @@ import (
 	"infill/samplers"
 )
 
-// A distribution is a target with known values, by which a comparison checks
-// samplers.
+// A distribution is a target with known values, to check samplers by.
 type distribution struct {
 	kind       string
 	parameters []lab.Label
 	Target     samplers.Target
 	truth      truth
-	// reference holds states to measure the maximum mean discrepancy from, or
-	// is nil if none is measured.
+	// reference holds states for the mean discrepancy, or is nil.
 	reference *reference
-	// pictures holds the data, images of a state's form, or is nil if states
-	// are no images.
+	// pictures has data in a state's form, or is nil if states are no images.
 	pictures *lab.ImageSet
-	// onText gives samplers their defaults for text, for settings that the user
-	// leaves out.
+	// onText gives samplers their defaults for text.
 	onText bool
-	// inconsistent is true if the conditionals do not belong to π, so that
-	// Gibbs is not exact.
+	// inconsistent: the conditionals are not π's, and Gibbs is not exact.
 	inconsistent bool
 	observables  []observable
 	// independent holds a law of each slot by itself, [slots][categories], from
@@ -55,8 +50,7 @@ type observable struct {
 	value []float64 // value for each category
 }
 
-// numbered returns one observable for each slot. Every slot has the same value
-// for a category.
+// numbered returns an observable a slot, with one value a category.
 func numbered(slots int, value ...float64) []observable {
 	list := make([]observable, slots)
 	for j := range list {
@@ -113,8 +107,7 @@ type truth struct {
 
 var errTooLarge = errors.New("too large for exact means")
 
-// settle stores the exact means, or, if the target is too large for them, a
-// note.
+// settle stores the exact means, or a note if the target is too large.
 func (d *distribution) settle(exact func() (string, []float64, error)) (err error) {
 	d.truth.method, d.truth.means, err = exact()
 	if errors.Is(err, errTooLarge) {

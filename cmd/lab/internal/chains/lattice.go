@@ -147,8 +147,7 @@ func newTable(f *pflag.FlagSet) maker {
 			d.inconsistent = false
 			d.parameters = settings(f, "energies")
 			target, err = lab.ReadAs(in, "energies", *file, nil, "", parseEnergies)
-		// A table also has the errors of its gradient: one for each term,
-		// state, slot and category.
+		// A table also has errors of its gradient.
 		case states*float64(len(*categories)*slices.Max(*categories)**terms) > lab.MaxTable:
 			err = lab.Refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: "+
 				"take fewer or smaller slots", lab.Joined(*categories), states)
@@ -194,8 +193,7 @@ func (d *distribution) lattice(ctx context.Context, t torus) (string, []float64,
 // maxListed is the largest number of states that lattice lists.
 const maxListed = 1 << 16
 
-// maxRowStates is the largest number of rows of a transfer matrix: 1,024 rows
-// take seconds.
+// maxRowStates bounds a transfer matrix: 1,024 rows take seconds.
 const maxRowStates = 1024
 
 // transferMatrix returns the probabilities of one site's categories, [K], which

@@ -57,8 +57,7 @@ func (t *tally) logRMSE() (value, standardError float64) {
 	return math.Log(m) / 2, e / (2 * m)
 }
 
-// maxSeries is the largest number of observables whose effective sample size is
-// computed.
+// maxSeries bounds the observables with an effective sample size.
 const maxSeries = 64
 
 // sampleSize is the effective sample size of the kept steps of a chain.
@@ -180,8 +179,7 @@ func squaredDiscrepancy(x, y *binarySet) (value, standardError float64) {
 	return math.Max(sumWithin/n+self-2*sumAcross/n, 0), math.Sqrt(stat.PopVariance(left, nil) * (n - 1))
 }
 
-// reference holds states of a law, from which to measure the maximum mean
-// discrepancy.
+// reference holds states to measure the mean discrepancy from.
 type reference struct {
 	method  string
 	samples int
@@ -189,14 +187,12 @@ type reference struct {
 	sample  func(n int, label string) ([]int, error)
 }
 
-// discrepancy returns the squared maximum mean discrepancy between states and
-// the reference.
+// discrepancy returns states' squared mean discrepancy from the reference.
 func (r *reference) discrepancy(states []int) (value, standardError float64) {
 	return squaredDiscrepancy(newBinarySet(r.set.slots, states), r.set)
 }
 
-// floorSets is the number of sets of draws from which floor computes its
-// result.
+// floorSets is how many sets of draws floor takes.
 const floorSets = 20
 
 // floor returns mean and deviation of the squared discrepancy over sets of n

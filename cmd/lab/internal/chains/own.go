@@ -151,8 +151,7 @@ func parseEnergies(text []byte) (*targets.Table, error) {
 	return t, nil
 }
 
-// parseMachine reads an RBM from a safetensors file: weights [hidden × visible],
-// hidden and visible biases.
+// parseMachine reads an RBM's weights [hidden × visible] and biases.
 func parseMachine(text []byte) (*targets.RBM, error) {
 	f, err := safetensors.Parse(bytes.NewReader(text), int64(len(text)))
 	if err != nil {

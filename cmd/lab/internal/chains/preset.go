@@ -180,8 +180,7 @@ func newLangevinBias(ctx context.Context, target samplers.OrdinalTarget, alpha f
 	return l, nil
 }
 
-// observe runs chains of the kernel, and records the bias of the law of the
-// states that they visit.
+// observe runs chains, and records the bias of the law of their states.
 func (l *langevinBias) observe(ctx context.Context, b *lab.Bench, chains, steps int) error {
 	kernel, err := samplers.OrdinalDULA{StepSize: l.alpha}.Kernel(l.target, nil)
 	if err != nil {

@@ -100,8 +100,7 @@ func newRBM(f *pflag.FlagSet) maker {
 	}
 }
 
-// maxSummed is the largest number of units on the smaller side with which solve
-// sums over all states.
+// maxSummed bounds the smaller side over whose states solve sums.
 const maxSummed = 18
 
 var _ samplers.LatentTarget = (*targets.RBM)(nil)
@@ -147,8 +146,7 @@ func solve(ctx context.Context, m *targets.RBM) (s *solved, err error) {
 	return s, nil
 }
 
-// given returns the means of the visible units, given state i of the smaller
-// side.
+// given returns the visible means, given state i of the smaller side.
 func (s *solved) given(i int) []float64 {
 	means := make([]float64, len(s.means))
 	if !s.turned {

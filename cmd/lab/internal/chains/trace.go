@@ -140,8 +140,7 @@ func (t traced) chain(b *lab.Bench, i int, drawn bool, lags int) error {
 	return nil
 }
 
-// all records all chains together. Their autocorrelation is the mean of the
-// chains'.
+// all records all chains, with the mean of their autocorrelations.
 func (t traced) all(b *lab.Bench, lags int) error {
 	var counted, correlations [][]float64
 	var means []float64

@@ -50,8 +50,7 @@ func (o *deepOptions) check() error {
 	return o.pcd.check(*o.samplers)
 }
 
-// maxListedStates is the largest number of states that are listed for the exact
-// likelihood.
+// maxListedStates bounds the states listed for the exact likelihood.
 const maxListedStates = 1 << 16
 
 type subject struct {
@@ -76,8 +75,7 @@ type energyNetwork interface {
 	SlotGradient(ctx context.Context, states []int, energy, gradient []float64) error
 	// WeightGradient adds scale times the mean over the states of ∂f/∂weights.
 	WeightGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
-	// Weights returns the number of weights, Initialise draws weights, and Set
-	// sets them.
+	// Weights returns how many there are; Initialise draws, and Set sets them.
 	Weights() int
 	Initialise(r *rand.Rand, weights []float64)
 	Set(weights []float64)
@@ -144,15 +142,13 @@ func (d *deepEnergy) AddGradient(ctx context.Context, states []int, scale float6
 	return d.network.WeightGradient(ctx, states, scale, gradient)
 }
 
-// conditionalEnergy is a deep energy whose network also knows all categories of
-// a slot at once.
+// conditionalEnergy is a deep energy that knows a slot's categories at once.
 type conditionalEnergy struct {
 	*deepEnergy
 	slotwise slotNetwork
 }
 
-// slotNetwork computes f for all categories of one slot of each state, less
-// what does not depend on it.
+// slotNetwork computes f for a slot's categories, but a constant of each state.
 type slotNetwork interface {
 	SlotEnergies(ctx context.Context, states []int, slots []int, energy []float64) error
 }
@@ -175,8 +171,7 @@ type gradientLearner interface {
 	samplers.GradientTarget
 }
 
-// train learns a deep energy by persistent contrastive divergence, and judges
-// it.
+// train learns a deep energy by persistent divergence, and judges it.
 func (o *deepOptions) train(ctx context.Context, b *lab.Bench, spec lab.Spec, s *subject) error {
 	deep := newDeepEnergy(b, s)
 	var model gradientLearner = deep

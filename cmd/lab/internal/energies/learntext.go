@@ -172,8 +172,7 @@ func (s *sentenceSet) parts(b *lab.Bench) (examples, tests []int, laws [][]float
 	return examples, all[:cut], chains.CategoryLaws(slices.Collect(slices.Chunk(examples, s.words)), len(s.vocabulary))
 }
 
-// show writes up to 100 sentences, one a line, to a file of the folder, unless there is
-// none.
+// show writes up to 100 sentences to a file of the folder, if there is one.
 func (s *sentenceSet) show(b *lab.Bench, name string, states []int) error {
 	if b.Folder == "" {
 		return nil

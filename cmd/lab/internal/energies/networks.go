@@ -124,8 +124,7 @@ func (t *binaryNetwork) network(state []int) lab.Perceptron {
 	return lab.Perceptron{Sizes: []int{t.inputs.Cols, t.hidden, 1}, Weights: t.weights}
 }
 
-// predict returns f at inputs for the network of a state, and the units of all
-// layers.
+// predict returns a state's network at inputs, and all its units.
 func (t *binaryNetwork) predict(state []int, inputs blas64.General) (f []float64, units []blas64.General) {
 	units = t.network(state).Forward(inputs)
 	for _, x := range units[2].Data {

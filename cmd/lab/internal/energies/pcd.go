@@ -20,8 +20,7 @@ type learner interface {
 	// Parameters returns the target's own slice of parameters, so that writes
 	// to it change the target.
 	Parameters() []float64
-	// AddGradient adds scale times the mean over the states of ∂U/∂parameters
-	// to gradient.
+	// AddGradient adds scale times the states' mean ∂U/∂parameters.
 	AddGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
 }
 
@@ -135,8 +134,7 @@ func (p *pcd) update(ctx context.Context, b *lab.Bench, data []int) error {
 	return nil
 }
 
-// negative moves a batch of the chains in the buffer and returns their states,
-// [batch × slots].
+// negative moves a batch of the buffer's chains: their states, [batch × slots].
 func (p *pcd) negative(ctx context.Context, b *lab.Bench) ([]int, error) {
 	slots := len(p.model.Categories())
 	streams := samplers.Streams(b.Seed, b.Repeat+" chains "+lab.Decimal(float64(p.Update)), *p.options.batch)
@@ -177,13 +175,11 @@ func couplingsFlags(f *pflag.FlagSet, pcd pcdOptions, data, sweeps int, usage st
 	}
 }
 
-// trainee is a model that a cell learns. Its first free parameters have no ℓ1
-// penalty.
+// trainee is a cell's model, whose first free parameters have no ℓ1 penalty.
 type trainee struct {
 	model learner
 	free  int
-	// found returns the cell's numbers so far; the plan's curve shows one of
-	// these.
+	// found returns the cell's numbers so far, one of them the curve's.
 	found   func() map[string]float64
 	picture func() image.Image
 }

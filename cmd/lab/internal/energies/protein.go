@@ -69,8 +69,7 @@ const (
 	maxStates   = 32
 )
 
-// residues lists the letters of the states in an alignment: the gap, then the
-// amino acids.
+// residues are the letters of states: the gap, then the amino acids.
 const residues = "-ACDEFGHIKLMNPQRSTVWY"
 
 // alignment has sequences of equal length, [any number × sites].
@@ -225,8 +224,7 @@ func readFamily(in *lab.Inputs, aligned, contacts string, makeUp func(n int) (*c
 	return p, a.sequences, err
 }
 
-// recall returns which fraction of p's n contacts is among the n pairs with the
-// largest norms.
+// recall returns p's n contacts' share among the n largest norms.
 func recall(norms []float64, p *chains.Protein) float64 {
 	var pairs [][2]int
 	contacts := 0

@@ -42,8 +42,7 @@ func newWordNetwork(words, vocabulary, dimensions, reach, hidden int) *wordNetwo
 
 func (n *wordNetwork) Weights() int { return len(n.weights) }
 
-// Initialise draws weights of the size that keeps units near 1, and biases of
-// 0.
+// Initialise draws weights that keep units near 1, and biases of 0.
 func (n *wordNetwork) Initialise(r *rand.Rand, weights []float64) {
 	first := len(n.embeddings.Data)
 	copy(weights, targets.Normals(r, first, 1))
@@ -56,8 +55,7 @@ func (n *wordNetwork) Initialise(r *rand.Rand, weights []float64) {
 
 func (n *wordNetwork) Set(weights []float64) { copy(n.weights, weights) }
 
-// embedding returns the embedding of a word within rows of the shape of
-// embeddings.
+// embedding returns a word's row of rows shaped as embeddings.
 func (n *wordNetwork) embedding(in []float64, word int) []float64 {
 	return in[word*n.dimensions : (word+1)*n.dimensions]
 }

@@ -57,8 +57,7 @@ type Judgements struct {
 
 func (j *Judgements) Of(c Claim) Judgement { return j.byKey[c.key()] }
 
-// Judge compares the claims of the rows with the results. Each distinct claim
-// counts once.
+// Judge compares the rows' claims with the results, each claim once.
 func Judge(rows []Row, all map[string]Results) (*Judgements, error) {
 	j := &Judgements{byKey: map[string]Judgement{}}
 	claims := map[string]Claim{}
