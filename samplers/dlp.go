@@ -145,8 +145,7 @@ func (s DMALA) Kernel(target Target, shared *rand.Rand) (Kernel, error) {
 	})
 }
 
-// These are what suits text: over 30,000 categories, chains hardly move with the
-// papers' square root.
+// These suit text: over 30,000 categories, chains hardly move with a root.
 const textStepSize = 5
 
 var textBalance = PowerBalance(1)

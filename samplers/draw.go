@@ -29,8 +29,7 @@ import (
 // A Drawn is the result of one stream.
 type Drawn struct {
 	Found Found
-	// Done reports whether the stream has a draw. If it has none, Found says
-	// nothing.
+	// Done reports whether the stream has a draw; else Found says nothing.
 	Done bool
 }
 
@@ -158,8 +157,7 @@ func (f *forward) first(ctx context.Context) error {
 	return nil
 }
 
-// begin starts a trial of stream i: it draws a law, and the category of its first
-// slot.
+// begin starts a trial of stream i with a law and its first slot's category.
 func (f *forward) begin(i int) {
 	stream := f.streams[i]
 	number := DrawCumulative(f.weights, stream)
@@ -172,8 +170,7 @@ func (f *forward) begin(i int) {
 	f.begun++
 }
 
-// A need is a conditional that trials need: they share it if they have one law and
-// state.
+// A need is a conditional of a law and state, which trials share.
 type need struct {
 	law   int
 	state string
@@ -282,8 +279,7 @@ func (f *forward) end() {
 	})
 }
 
-// A category is what a trial puts into a slot; number is Open if the trial is
-// rejected.
+// A category is what a trial puts into a slot: Open if it is rejected.
 type category struct {
 	number int
 	logp   float64

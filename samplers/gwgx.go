@@ -68,8 +68,7 @@ func (k *gwgX) propose(at place, to []int, src source) float64 {
 	return logq
 }
 
-// logReverse returns log q of drawing the same slots at the proposal, and of
-// changing them back.
+// logReverse returns log q of the same slots at the proposal, changed back.
 func (k *gwgX) logReverse(at place, to []int) float64 {
 	drawn := k.drawn[at.chain*k.draws : (at.chain+1)*k.draws]
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]

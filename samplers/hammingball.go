@@ -119,8 +119,7 @@ func (k *hammingBall) recentre(src source) {
 	k.states = k.states[:before]
 }
 
-// list appends to k.states every state that differs from base in at most radius
-// of the given slots.
+// list appends the states that differ from base in at most radius of slots.
 func (k *hammingBall) list(slots []int, radius int) {
 	if len(slots) == 0 || radius == 0 {
 		k.states = append(k.states, k.base...)

@@ -65,8 +65,7 @@ type place struct {
 	scorer   scorer
 }
 
-// draw draws a new category for a slot by the weights. The current
-// category is never drawn.
+// draw draws a category by the weights, never the current one.
 func (p place) draw(slot int, src source) int {
 	return p.weights.draw(p.chain, p.scorer, slot, p.position[slot], p.gradient, src)
 }

@@ -155,8 +155,7 @@ type mover interface {
 	// start prepares a new state for the first step: it sets the energies, as
 	// far as the sampler needs them, and State.own.
 	start(ctx context.Context, state *State) error
-	// transition does the work of Kernel.Step, with a source for the random
-	// decisions of each chain.
+	// transition is Kernel.Step, with a source of decisions for each chain.
 	transition(ctx context.Context, state *State, sources []source, info *Info) error
 }
 
@@ -242,8 +241,7 @@ func checkStart(energy []float64) error {
 	return nil
 }
 
-// leaveOpen is mover.start for samplers that need no energies. It sets all
-// energies to NaN.
+// leaveOpen is mover.start without energies: it makes them NaN.
 func leaveOpen(s *State) {
 	for c := range s.Energy {
 		s.Energy[c] = math.NaN()

@@ -25,8 +25,7 @@ import (
 // Open, in a state, marks a slot that is not filled.
 const Open = -1
 
-// A Partial asks for the conditional of an open slot, given the filled slots of
-// State.
+// A Partial asks for an open slot's conditional, given the filled ones.
 type Partial struct {
 	State []int // [slots]
 	Slot  int

@@ -20,8 +20,7 @@ import (
 	"infill/internal/logmath"
 )
 
-// evaluationBatch is the largest number of states in one call of a target, for
-// kernels that list states.
+// evaluationBatch bounds the states in one call of kernels that list them.
 const evaluationBatch = 4096
 
 // differences is a target whose gradient at a category of a slot is the energy

@@ -53,8 +53,7 @@ func newNeighbourhood(categories []int, chains int) *neighbourhood {
 	}
 }
 
-// totals returns, for each slot of a chain, the log of the sum of the weights
-// of its moves, [slots].
+// totals returns the log of the sum of each slot's weights, [slots].
 func (n *neighbourhood) totals(chain int) []float64 {
 	slots := len(n.categories)
 	return n.logTotal[chain*slots : (chain+1)*slots]
@@ -165,8 +164,7 @@ func (s balanced) logWeights(_ float64, _, current int, gradient []float64, firs
 	}
 }
 
-// one returns the log weight of an energy difference. It returns +Inf for +Inf,
-// so that the caller notices.
+// one returns the log weight of an energy difference; +Inf stays, to be seen.
 func (s balanced) one(delta float64) float64 {
 	if delta > math.MaxFloat64 {
 		return delta

@@ -64,8 +64,7 @@ func (k *ordinal) SetStepSize(stepSize float64) error {
 	return nil
 }
 
-// ordinalScores gives a move the log weight of the balance, minus the penalty
-// by squared distance.
+// ordinalScores weighs a move by the balance, less its squared distance.
 type ordinalScores struct {
 	balance weighing
 	values  [][]float64

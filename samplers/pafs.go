@@ -53,8 +53,7 @@ func (k *pathAuxiliary) pathOf(chain int) []int {
 	return k.path[start : start+k.length[chain]]
 }
 
-// remaining returns a copy of the slots' log totals. The caller removes slots
-// from the copy one by one.
+// remaining returns a copy of the slots' log totals, to remove slots from.
 func (k *pathAuxiliary) remaining(at place) []float64 {
 	slots := len(k.categories)
 	left := k.left[at.chain*slots : (at.chain+1)*slots]
@@ -104,8 +103,7 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 		left[j] = math.Inf(-1)
 	}
 	if dry && !math.IsInf(logmath.LogSumExp(left), -1) {
-		// The path ended early because no slot could move. The reverse path
-		// would not end early.
+		// No slot could move at the path's end, where the reverse would go on.
 		return math.Inf(-1)
 	}
 	return logq

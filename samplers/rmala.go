@@ -52,8 +52,7 @@ func (k relaxedMALA) transition(ctx context.Context, state *State, sources []sou
 	return nil
 }
 
-// logMove returns the log density of a Langevin step, up to a constant. score
-// is ∇log s at from.
+// logMove returns a step's log density but a constant; score is at from.
 func (k relaxedMALA) logMove(from, score, to []float64) float64 {
 	sum := 0.0
 	for i, z := range from {

@@ -17,8 +17,7 @@ type Plan struct {
 	WarmUp, Steps int
 }
 
-// A Step describes one step of Sample. State and Info are valid until the
-// observer returns.
+// A Step describes a step of Sample, until the observer returns.
 type Step struct {
 	Number   int  // from 1 over WarmUp and Steps; 0 for the start
 	WarmUp   bool // whether the step belongs to the warm-up; true for the start
@@ -108,8 +107,7 @@ func checkState(s *State, chains int) error {
 	return nil
 }
 
-// check returns an error if a kernel filled the fields for other chains or slots
-// than those of the state.
+// check refuses fields for other chains or slots than those of the state.
 func (i *Info) check(s *State) error {
 	chains, slots := s.Chains(), s.Slots()
 	for _, field := range []struct {

@@ -103,8 +103,7 @@ func find(name string) Sampler {
 	return nil
 }
 
-// BuiltIn reports whether a sampler is one of this package, whose name another
-// sampler may not have.
+// BuiltIn reports whether s is of this package: others have other names.
 func BuiltIn(s Sampler) bool {
 	own := find(s.Describe().Name)
 	return own != nil && reflect.TypeOf(own) == reflect.TypeOf(s)
@@ -135,8 +134,7 @@ func Parse(text string) (Sampler, error) {
 	return s, nil
 }
 
-// Text returns the text that [Parse] reads, with the settings that are not
-// zero.
+// Text returns what [Parse] reads, with the settings that are not zero.
 func Text(s Sampler) string {
 	named := option.Named{Name: s.Describe().Name}
 	for _, fact := range settingsOf(s).NonZero(s) {

@@ -45,8 +45,7 @@ type Found struct {
 	LogProbability float64 // LogWeight included
 }
 
-// Search looks for the likeliest states of laws. Only one goroutine at a time
-// may use it.
+// Search looks for the likeliest states of laws, for one goroutine.
 type Search struct {
 	laws  []Law
 	tree  *tree

@@ -62,8 +62,7 @@ func drawLog(src source, logWeight []float64, total float64, weight []float64) i
 	return src.categorical(weight)
 }
 
-// Accumulate replaces each weight by the sum of the weights up to it, and
-// returns the sum of all.
+// Accumulate replaces weights by the sums up to them, and returns the whole.
 func Accumulate(weights []float64) float64 {
 	sum := 0.0
 	for i, w := range weights {

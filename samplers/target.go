@@ -60,8 +60,7 @@ type MaskedConditionalTarget interface {
 	LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error
 }
 
-// An OrdinalTarget has categories that stand for numbers, and an energy that is
-// defined for real slots too.
+// An OrdinalTarget has numbers as categories, and an energy of real slots.
 type OrdinalTarget interface {
 	Target
 	// Values returns the number that each category stands for,
@@ -72,8 +71,7 @@ type OrdinalTarget interface {
 	EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error
 }
 
-// A RelaxedTarget has binary slots and an energy that is also defined for slots
-// between 0 and 1.
+// A RelaxedTarget has binary slots, and an energy also between 0 and 1.
 type RelaxedTarget interface {
 	Target
 	// RelaxedEnergyGradient writes U at x, [chains × slots], each in [0,1], to
@@ -93,8 +91,7 @@ type LatentTarget interface {
 	SlotLogits(latents []bool, logits []float64)
 }
 
-// ErrUnsupported matches, by errors.Is, the errors for a target that lacks what
-// a sampler needs.
+// ErrUnsupported matches errors of a target that lacks what a sampler needs.
 var ErrUnsupported = errors.New("the target does not offer what the sampler needs")
 
 // capability returns the target as interface I, or an error if it lacks methods

@@ -16,8 +16,7 @@ import (
 	"infill/internal/wire"
 )
 
-// Model is an ONNX model as read from a file, with all names. [Graph.Inline]
-// makes it part of a graph.
+// Model is an ONNX model as in a file. [Graph.Inline] puts it into a graph.
 type Model struct {
 	IR      int64
 	Opsets  map[string]int64 // version of each domain of operators; "" is the standard's own

@@ -223,8 +223,7 @@ func (in *inliner) node(n modelNode) error {
 	return in.affords(node)
 }
 
-// upgrade rewrites n in the version that graphs are written in. It returns true
-// if n then needs no node.
+// upgrade rewrites n in the written version; true means that n needs no node.
 func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error) {
 	alias := func(v *Value) (bool, error) {
 		in.values[n.outputs[0]] = v
@@ -317,8 +316,7 @@ func (g *Graph) fresh(v *Value, axis int) Dim {
 	return Symbol(name)
 }
 
-// addHomes records dimensions of v as homes of the symbols that have no home
-// yet.
+// addHomes records v's dimensions as homes of symbols that have none yet.
 func (g *Graph) addHomes(v *Value) {
 	for i, d := range v.Shape {
 		if _, ok := g.homes[d.symbols]; !ok && d == Symbol(d.symbols) && d.symbols != "" &&

@@ -12,8 +12,7 @@ import (
 // differentiate.
 type rule func(b *backward, n *Node, dy *Value)
 
-// rules maps each operator of the standard that can be differentiated to its
-// rule.
+// rules has the rule of each operator that can be differentiated.
 var rules = map[string]rule{
 	"Add":        pair(passed, passed),
 	"Sub":        pair(passed, func(b *backward, _, dy *Value) *Value { return b.Neg(dy) }),
@@ -158,8 +157,7 @@ func logSoftmaxGradient(b *backward, n *Node, dy *Value) *Value {
 	return b.Sub(dy, b.Mul(b.Exp(n.Outputs[0]), b.ReduceSum(dy, true, last)))
 }
 
-// lastAxis returns the last axis of x. It refuses a node that works along
-// another axis.
+// lastAxis returns the last axis of x, and refuses nodes along another.
 func (b *backward) lastAxis(n *Node, x *Value) int {
 	last := len(x.Shape) - 1
 	if axis := n.intAttribute("axis", -1); axis != -1 && axis != int64(last) {
@@ -229,8 +227,7 @@ func layerNormalizationGradient(b *backward, n *Node, dy *Value) *Value {
 		b.refuse("a scalar has no last axis")
 		return nil
 	}
-	// The node may lack the outputs for mean and deviation, or leave them
-	// without a name.
+	// The node may lack mean and deviation, or leave them without a name.
 	s := slices.Clone(x.Shape)
 	s[last] = Fixed(1)
 	for i, hint := range []string{"Mean", "InvStdDev"} {
@@ -306,8 +303,7 @@ func (b *backward) reduceTo(dy, x *Value) *Value {
 		shape = b.Concat(0, b.Ints(slices.Repeat([]int64{1}, extra)...), shape)
 	}
 	repeated := b.of("NonZero", b.of("Not", b.of("Equal", shape, b.shapeOf(dy))))
-	// By default, ReduceSum without axes sums over all axes; here it must sum
-	// over none.
+	// ReduceSum without axes sums over all by default; here, over none.
 	kept := b.op("ReduceSum", []*Value{dy, b.of("Reshape", repeated, b.Ints(-1))}, Attribute{"keepdims", int64(1)},
 		Attribute{"noop_with_empty_axes", int64(1)})
 	return b.reshapeLike(kept, x)
@@ -325,8 +321,7 @@ func along(axis int64, x *Value) int {
 
 func floating(t DType) bool { return t == Float || t == Double }
 
-// castGradient returns dy in the input's precision, or nil for whole numbers,
-// which have no derivative.
+// castGradient returns dy in the input's precision, nil for whole numbers.
 func castGradient(b *backward, n *Node, dy *Value) *Value {
 	x := n.Inputs[0]
 	y := n.Outputs[0]
@@ -341,8 +336,7 @@ func castGradient(b *backward, n *Node, dy *Value) *Value {
 	return nil
 }
 
-// choose adds dy to the cotangent of of[0] where condition holds, and to that
-// of of[1] elsewhere.
+// choose adds dy to of[0]'s cotangent where condition holds, else to of[1]'s.
 func (b *backward) choose(condition, dy *Value, of []*Value) {
 	for i, x := range of {
 		if b.wants(x) {
@@ -449,8 +443,7 @@ func sliceGradient(b *backward, n *Node, dy *Value) *Value {
 	return dy
 }
 
-// numbers returns the elements of a constant input. It refuses a node whose
-// input is not constant.
+// numbers returns a constant input's elements, and refuses other nodes.
 func (b *backward) numbers(n *Node, input int) ([]int64, bool) {
 	if input < len(n.Inputs) {
 		v := n.Inputs[input]
@@ -488,8 +481,7 @@ func ruleConcat(b *backward, n *Node, dy *Value) {
 	}
 }
 
-// splitGradient concatenates the cotangents of all outputs; it takes zeros for
-// an output without.
+// splitGradient joins the cotangents of all outputs, zeros for one without.
 func splitGradient(b *backward, n *Node, _ *Value) *Value {
 	var parts []*Value
 	for _, y := range n.Outputs {

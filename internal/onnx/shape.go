@@ -19,8 +19,7 @@ type Dim struct {
 // Fixed returns a dimension of known size.
 func Fixed(n int64) Dim { return Dim{factor: n} }
 
-// Symbol returns a dimension whose size an input tensor decides when the graph
-// runs.
+// Symbol returns a dimension whose size an input tensor decides.
 func Symbol(name string) Dim { return Dim{factor: 1, symbols: name} }
 
 // Times returns the product of two dimensions.
@@ -38,8 +37,7 @@ func (d Dim) names() []string {
 	return strings.Split(d.symbols, "*")
 }
 
-// saturated returns a·b, or the largest or smallest int64 if the product
-// overflows.
+// saturated returns a·b, or the largest or smallest int64 beyond them.
 func saturated(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
@@ -53,8 +51,7 @@ func saturated(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// plus returns d + e, or unknownElement if the sum is not a number times
-// symbols.
+// plus returns d + e, or unknownElement if it is no number times symbols.
 func (d Dim) plus(e Dim) Dim {
 	switch {
 	case d.factor == 0 && d.symbols == "":

@@ -90,8 +90,7 @@ func readTexts(in *lab.Inputs, paths []string) (texts []*corpus.Corpus, err erro
 	return texts, nil
 }
 
-// maskWords chooses sentences, and so many words of each that are one token of
-// the model.
+// maskWords chooses sentences and words that are one token of the model.
 func maskWords(ctx context.Context, filler *infill.Filler, text *corpus.Corpus, sentences, blanks int,
 	seed uint64) ([]corpus.Prompt, error) {
 	if blanks > mostMasked {
@@ -152,8 +151,7 @@ func (c *calibration) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*l
 	return p, nil
 }
 
-// add adds the cells of the run: one for each part of the probabilities, and
-// one of all.
+// add adds the run's cells: one for each part of the probabilities, and all.
 func (r *calibrationRun) add(p *lab.Plan, text string) {
 	cell := func(forecast string, run func(context.Context, *lab.Bench) error) {
 		p.Add(1, run, lab.Label{Name: "texts", Value: text}, lab.Label{Name: "blanks", Value: strconv.Itoa(r.blanks)},

@@ -125,8 +125,7 @@ type knowledgeRun struct {
 	measured map[string]*measurement
 }
 
-// plan reads the texts. The models are opened when they first run, but for
-// their names.
+// plan reads the texts, and the models' names; models open when they first run.
 func (k *knowledge) plan(ctx context.Context, in *lab.Inputs, seed uint64) (*lab.Plan, error) {
 	run := &knowledgeRun{of: k}
 	err := run.read(in, seed)
@@ -327,8 +326,7 @@ func (w sharedText) draw(n int, random *rand.Rand) (places [][]int) {
 	return places
 }
 
-// askedSentence is a sentence with what is masked in it: its words one at a time,
-// then each joint.
+// askedSentence is a sentence with what is masked: each word, then each joint.
 type askedSentence struct {
 	sharedText
 	masks [][][]int
@@ -414,8 +412,7 @@ func mask(ctx context.Context, all []*language, ids [][]int, places [][]int) (ma
 	return m, nil
 }
 
-// likeliest returns the n most probable tokens that may fill a blank, the best
-// first.
+// likeliest returns the n likeliest tokens for a blank, the best first.
 func (l *language) likeliest(logp []float32, n int) []int {
 	return samplers.Likeliest(l.fillable, logp, n)
 }
@@ -433,8 +430,7 @@ func (l *language) blank(ctx context.Context, text string) ([]float32, error) {
 	return rows[0], nil
 }
 
-// A minimalPair is a right sentence and a wrong one that differ in what kind
-// says.
+// A minimalPair is a right sentence and a wrong one, which differ in kind.
 type minimalPair struct {
 	kind         string
 	right, wrong string
@@ -521,8 +517,7 @@ func (r *knowledgeRun) measurePairs(ctx context.Context, b *lab.Bench, all []*la
 	return nil
 }
 
-// hits returns 1 for each model that takes the right sentence for likelier, and
-// 0 for the others.
+// hits returns 1 for each model with the right sentence likelier, else 0.
 func (p minimalPair) hits(ctx context.Context, all []*language) ([]float64, error) {
 	hits := make([]float64, len(all))
 	for i, model := range all {

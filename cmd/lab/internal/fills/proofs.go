@@ -130,8 +130,7 @@ type witness struct {
 	beginnings map[string]beginning
 }
 
-// beginning is a row: some first slots are filled, and the next one is asked
-// for.
+// beginning is a row with some first slots filled, which asks for the next.
 type beginning struct {
 	mass float64   // log P of the filled slots, by the chain rule
 	next []float32 // log p of every token in the next slot

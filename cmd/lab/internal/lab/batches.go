@@ -9,8 +9,7 @@ func RowsOf[T any](table []T, width int, which []int) []T {
 	return list
 }
 
-// Batches draws rows of the data, epoch by epoch, each epoch in a new random
-// order.
+// Batches draws rows of the data, in a new random order each epoch.
 type Batches struct {
 	Data        []int
 	Slots, Size int
@@ -32,8 +31,7 @@ func (d *Batches) At(b *Bench, update int) []int {
 	return RowsOf(d.Data, d.Slots, d.order[place*size:(place+1)*size])
 }
 
-// ReportsOf returns a function that is true for about n updates, evenly spread,
-// and for the last update.
+// ReportsOf returns what is true for about n updates, and for the last.
 func ReportsOf(updates, n int) func(update int) bool {
 	every := max(1, updates/n)
 	return func(update int) bool { return update%every == 0 || update == updates }

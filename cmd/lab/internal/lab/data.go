@@ -132,8 +132,7 @@ func RootMeanSquare(a, b []float64) float64 {
 	return floats.Distance(a, b, 2) / math.Sqrt(float64(len(a)))
 }
 
-// ImageSet holds images of one size, [images × pixels], each pixel between 0
-// and 1.
+// ImageSet holds images of one size, [images × pixels], from 0 to 1.
 type ImageSet struct {
 	Rows, Columns int
 	Train         []float64
@@ -246,8 +245,7 @@ func parseIDX(text []byte) (*ImageSet, error) {
 	return p, nil
 }
 
-// ImageFlags defines the flags that choose images, and returns a function that
-// reads them.
+// ImageFlags defines the flags that choose images, and returns their reader.
 func ImageFlags(f *pflag.FlagSet) func(*Inputs) (*ImageSet, error) {
 	data := f.String("data", "digits",
 		"images: "+strings.Join(ImageSets(), ", ")+", or a `FILE` in the form IDX, or .amat")
@@ -373,8 +371,7 @@ func BarsAndStripes(side int) [][]int {
 			columns[i] = choice >> (i % side) & 1
 		}
 		data = append(data, rows)
-		// All on and all off are the same image by rows and by columns, so list
-		// them once.
+		// All on and all off are the same by rows and by columns: list them once.
 		if choice != 0 && choice != 1<<side-1 {
 			data = append(data, columns)
 		}

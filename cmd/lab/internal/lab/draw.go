@@ -140,8 +140,7 @@ func average(points []Sample) Sample {
 	return around(ys)
 }
 
-// around returns the mean of values, and an interval of one standard error to
-// each side.
+// around returns a mean with one standard error to each side.
 func around(values []float64) Sample {
 	mean, e := samplers.MeanAndError(values)
 	if math.IsNaN(e) {
@@ -203,8 +202,7 @@ func (l *line) uncertain() bool {
 	return slices.ContainsFunc(l.points, func(p Sample) bool { return p.Low < p.High })
 }
 
-// lineOf returns the line with the given name, and makes it if it does not
-// exist.
+// lineOf returns the line of a name, and makes it if need be.
 func lineOf(list *[]line, name string) *line {
 	i := slices.IndexFunc(*list, func(l line) bool { return l.name == name })
 	if i < 0 {
@@ -268,8 +266,7 @@ func (l *line) draw(p *plot.Plot, i int) error {
 		return err
 	}
 	path.Color = colour
-	// At the next turn of the colours, a colour has other dashes, and dashes
-	// other marks.
+	// At the next turn of the colours, dashes differ, and then marks.
 	path.Dashes = plotutil.Dashes(i + i/picture.Colours)
 	path.Width = vg.Points(1.4)
 	marks, err := plotter.NewScatter(l.marks(i))

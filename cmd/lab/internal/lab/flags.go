@@ -24,8 +24,7 @@ const (
 	MaxSteps  = 1 << 30
 )
 
-// value is the value of a flag. An error of parse completes the sentence `"x"
-// is not ...`.
+// value is a flag's value. Errors of parse complete `"x" is not ...`.
 type value[T any] struct {
 	at    *T
 	parse func(string) (T, error)
@@ -49,8 +48,7 @@ func DefineFlag[T any](f *pflag.FlagSet, name string, at T, usage string, parse 
 	return &at
 }
 
-// WrongValue returns an error for a wrong value of a flag or setting. wanted
-// says what value is right.
+// WrongValue is the error for a wrong value; wanted says what is right.
 func WrongValue(name, text string, wanted error) error {
 	if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
 		wanted = errors.New("a whole number of 0 or more, below 2^64")
@@ -58,8 +56,7 @@ func WrongValue(name, text string, wanted error) error {
 	return Refuse(name, "%q is not %w", text, wanted)
 }
 
-// NumberFlag defines a flag for a finite number; bound is "", " of 0 or more" or "
-// above 0".
+// NumberFlag is for a finite number; bound is "", " of 0 or more", " above 0".
 func NumberFlag(f *pflag.FlagSet, name string, at float64, bound, usage string) *float64 {
 	return DefineFlag(f, name, at, usage, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
@@ -85,8 +82,7 @@ func WholeFlag(f *pflag.FlagSet, name string, at, low, high int, usage string) *
 
 func TargetSeed(f *pflag.FlagSet, usage string) *uint64 { return f.Uint64("target-seed", 1, usage) }
 
-// ChoiceFlag defines a flag whose value is one of the words. The default is
-// words[0].
+// ChoiceFlag is a flag for one of the words, by default words[0].
 func ChoiceFlag(f *pflag.FlagSet, name string, words []string, usage string) *string {
 	return DefineFlag(f, name, words[0], strings.Join(words, "|")+": "+usage, func(text string) (string, error) {
 		if !slices.Contains(words, text) {
@@ -155,8 +151,7 @@ type Size struct{ Rows, Columns int }
 
 func (s Size) Sites() int { return s.Rows * s.Columns }
 
-// maxSites is the largest number of sites of a lattice, so that a mistyped
-// digit fails at once.
+// maxSites bounds a lattice, so that a mistyped digit fails at once.
 const maxSites = 1 << 16
 
 // SizeFlag defines the flag for the size of a lattice, as 5x5.
@@ -180,11 +175,9 @@ const AllSamplers = "all"
 
 type Spec struct {
 	samplers.Sampler // nil for all of them, which a comparison unfolds
-	// Label is the text as typed. It names the sampler in results, and chooses
-	// its random streams.
+	// Label is the text as typed: the name in results, and of random streams.
 	Label string
-	// Steps is the number of steps of each chain. If it is 0, the comparison's
-	// number holds.
+	// Steps is the length of each chain; 0 for the comparison's number.
 	Steps int
 	// Blind is whether the proposal knows no gradient, so that each of its
 	// changes is as likely as another.
@@ -251,8 +244,7 @@ func newSpec(named option.Named) (s Spec, err error) {
 	return s, err
 }
 
-// CheckedSpecs returns an error if the list has a spec that only comparisons
-// take.
+// CheckedSpecs refuses a spec that only comparisons take.
 func CheckedSpecs(list []Spec) error {
 	if slices.ContainsFunc(list, func(s Spec) bool { return s.Sampler == nil || s.Steps > 0 }) {
 		return Refuse("samplers",

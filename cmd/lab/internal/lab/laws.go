@@ -26,8 +26,7 @@ func Softmax(logs []float64) []float64 {
 	return law
 }
 
-// Bernoulli returns the probabilities of a slot's two categories, the second
-// with probability on.
+// Bernoulli returns the law of two categories, the second with chance on.
 func Bernoulli(on float64) []float64 { return []float64{1 - on, on} }
 
 // DrawFrom draws, with each stream, a state of independent slots.

@@ -54,8 +54,7 @@ func (p Perceptron) Layer(k int, in []float64) (weights blas64.General, biases [
 	return Matrix(from, to, in[first:first+from*to]), in[first+from*to : first+(from+1)*to]
 }
 
-// Forward returns the units of each layer, from the inputs [examples × inputs]
-// to the outputs.
+// Forward returns each layer's units, from inputs [examples × inputs] on.
 func (p Perceptron) Forward(inputs blas64.General) []blas64.General {
 	units := []blas64.General{inputs}
 	for k, to := range p.Sizes[1:] {

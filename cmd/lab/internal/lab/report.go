@@ -78,8 +78,7 @@ func (g group) labels() Labels {
 	return slices.DeleteFunc(slices.Clone(g[0].Labels), func(p Label) bool { return p.Name == RepeatLabel })
 }
 
-// numbers returns the values of the named number, from those repetitions that
-// have it.
+// numbers returns a number's values, of the repetitions that have it.
 func (g group) numbers(name string) (list []float64) {
 	for _, c := range g {
 		if x, found := c.Numbers[name]; found {
@@ -89,8 +88,7 @@ func (g group) numbers(name string) (list []float64) {
 	return list
 }
 
-// panel holds groups to compare and draw together. They differ only in their
-// first label.
+// panel holds groups to draw together, which differ in their first label.
 type panel []group
 
 func (r *StudyReport) panels() []panel {

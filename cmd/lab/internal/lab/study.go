@@ -121,8 +121,7 @@ type Plan struct {
 	// Between says between what the standard errors of single cells are, such
 	// as "4 chains"; if "", repetitions.
 	Between string
-	// chains is the number of chains that the standard errors of single cells
-	// are between, or 0.
+	// chains is how many chains a cell's standard errors are between, or 0.
 	chains int
 }
 
@@ -142,8 +141,7 @@ func (s *Study) NewPlan(title string, words ...string) *Plan {
 	return p
 }
 
-// Column describes a number that each cell computes, as the head of
-// studies.yaml says.
+// Column is a number that each cell computes: see studies.yaml.
 type Column struct {
 	Name, Format, Definition string
 	Timed                    bool
@@ -155,8 +153,7 @@ type Column struct {
 	Reaches                  string
 }
 
-// Curve describes a number that a cell records while it runs, as the head of
-// studies.yaml says.
+// Curve is a number that a cell records while it runs: see studies.yaml.
 type Curve struct {
 	Name, X, Y string
 	Log        bool
@@ -205,8 +202,7 @@ func (l Labels) values() (list []string) {
 	return list
 }
 
-// join joins the values with the separator. It writes the word repeat before
-// the number of a repetition.
+// join joins the values, with the word repeat before that of a repetition.
 func (l Labels) join(separator string) string {
 	words := l.values()
 	for i, p := range l {
@@ -410,8 +406,7 @@ func Put[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-// Bench gives a running cell its seed, a result to fill in, and its place in
-// folder.
+// Bench gives a running cell its seed, its result, and its place in folder.
 type Bench struct {
 	Seed    uint64
 	Repeat  string
@@ -447,8 +442,7 @@ func (b *Bench) Number(name string, value float64) {
 	}
 }
 
-// Estimate returns a function that records a number with its standard error,
-// which may be NaN.
+// Estimate returns what records a number and its error, which may be NaN.
 func (b *Bench) Estimate(name string) func(value, standardError float64) {
 	return func(value, standardError float64) {
 		b.Number(name, value)
@@ -458,8 +452,7 @@ func (b *Bench) Estimate(name string) func(value, standardError float64) {
 	}
 }
 
-// Chains records the mean of a number over chains, with its standard error if
-// there are several chains.
+// Chains records the mean over chains, with its error if there are several.
 func (b *Bench) Chains(name string, byChain []float64) {
 	mean, standardError := samplers.MeanAndError(byChain)
 	b.Number(name, mean)
@@ -502,8 +495,7 @@ func (b *Bench) Picture(name string, m image.Image) error {
 	return errors.Join(png.Encode(file, m), file.Close())
 }
 
-// Create makes a file for the cell in b.folder. If that is "", it returns an
-// error.
+// Create makes a file for the cell in b.folder, which must not be "".
 func (b *Bench) Create(name, extension string) (*os.File, error) {
 	if b.Folder == "" {
 		return nil, Refuse("output", "give a folder for %s%s", name, extension)
@@ -513,8 +505,7 @@ func (b *Bench) Create(name, extension string) (*os.File, error) {
 	return os.Create(filepath.Join(b.Folder, name))
 }
 
-// Tick reports the progress of the cell. If ctx has ended, it returns ctx's
-// error.
+// Tick reports progress. If ctx has ended, it returns ctx's error.
 func (b *Bench) Tick(ctx context.Context, done, of int) error {
 	b.Observe(done, of)
 	return ctx.Err()

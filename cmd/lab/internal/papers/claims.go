@@ -11,8 +11,7 @@ import (
 // one number is below another, or that two are about equal.
 type Claim struct {
 	Text string // as "DMALA below GWG (steps 5)"
-	// Place is where the paper says it: a table with what its numbers are, or a
-	// sentence or a figure.
+	// Place is where the paper says it: a table and its numbers, or a sentence.
 	Place string
 	// Sets are the paper's data sets that the claim stands for, with their two
 	// cells. A sentence or a figure has none, unless a table tells of the same.
@@ -60,8 +59,7 @@ func (c Cell) String() string {
 	return text
 }
 
-// key tells distinct claims apart: the same question of the same numbers is one
-// claim in several rows.
+// key tells claims apart: one question of the same numbers is one claim.
 func (c Claim) key() string {
 	return fmt.Sprint(c.Low, " < ", c.High, " ", c.Low.Log, c.Margin, c.Shift)
 }

@@ -59,16 +59,14 @@ type Exact struct {
 	Text   string
 	Number string // as RESULTS COLUMN
 	Where  string
-	// Most is the column that the number stays below. If it is "", the number
-	// rises from row to row.
+	// Most is the column above the number; "" if it rises from row to row.
 	Most string
 }
 
 // NotJudged is a number or a sentence of a paper that no claim judges.
 type NotJudged struct{ Place, Says, Reason string }
 
-// A Statement is a sentence, a figure or a table of a paper, with the numbers
-// here that it is about.
+// A Statement is a sentence, figure or table of a paper, with numbers here.
 type Statement struct {
 	Says, Number, Other, Label string
 	Where                      []string
@@ -190,8 +188,7 @@ func (s Statement) claims() (list []Claim, err error) {
 
 var claimSyntax = regexp.MustCompile(`^(\S+) (below|above|within (\S+)(?: times (\S+))? of) (\S.*)$`)
 
-// stated returns a claim that the paper states, of its first cell and each of
-// the others.
+// stated returns claims of the first cell and each of the others.
 func (s Statement) stated(text, where string) (list []Claim, err error) {
 	words := ""
 	if i := strings.LastIndex(text, " = "); i >= 0 {

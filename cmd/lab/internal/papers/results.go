@@ -105,8 +105,7 @@ type Estimate struct {
 	exact    bool // whether it is known without repetitions
 }
 
-// log returns the logarithm of a positive estimate, with its error by the delta
-// method.
+// log returns the logarithm of a positive estimate, by the delta method.
 func (e Estimate) log() (Estimate, error) {
 	l := Estimate{Error: e.Error / e.Mean, Count: e.Count, exact: e.exact}
 	if e.Mean <= 0 {
@@ -181,8 +180,7 @@ func (r Results) number(name string) (Estimate, error) {
 	return e, err
 }
 
-// A Difference is one estimate less another, with its standard error and 95 %
-// interval.
+// A Difference is that of two estimates, with its error and 95 % interval.
 type Difference struct {
 	Mean, Low, High float64
 	Error, Freedom  float64 // of Student's t
@@ -225,8 +223,7 @@ func (e Estimate) less(other Estimate) Difference {
 	return d
 }
 
-// setting returns the number that the signature of the results has for a
-// setting.
+// setting returns the number of a setting in the results' signature.
 func (r Results) setting(name string) (float64, error) {
 	for field := range strings.SplitSeq(r[0]["signature"], "|") {
 		text, found := strings.CutPrefix(field, name+":")

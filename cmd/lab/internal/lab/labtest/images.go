@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// GreyImages writes images of 2 × 2 pixels in IDX, which are even or fade from
-// left to right.
+// GreyImages writes 2 × 2 pixels in IDX, even or fading from left to right.
 func GreyImages(t *testing.T) string {
 	t.Helper()
 	return SmallImages(t, 0, 0, 0, 0, 128, 128, 128, 128, 255, 255, 255, 255, 0, 128, 0, 128, 128, 255, 128, 255)

@@ -27,8 +27,7 @@ func Apart(r *rand.Rand, n, block int) []float64 {
 	return w
 }
 
-// Study is the study of a name, with settings: names of flags, each with its
-// value behind it.
+// Study is the study of a name, with flags and their values as settings.
 func Study(t *testing.T, list []*lab.Study, name string, settings ...string) *lab.Study {
 	t.Helper()
 	at := slices.IndexFunc(list, func(s *lab.Study) bool { return s.Name == name })
