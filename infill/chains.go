@@ -67,9 +67,8 @@ func (Chains) random() bool { return true }
 
 func (Chains) heavy() bool { return true }
 
-// settled also replaces an automatic gradient and balance by those of the sampler,
-// and half of the steps by their number. Settings of the sampler that are options
-// become options.
+// settled also takes the sampler's own gradient and balance for automatic ones,
+// and makes options of its settings that are options.
 func (c Chains) settled() Method {
 	if c.Sampler != nil {
 		c.lift()
@@ -407,9 +406,8 @@ func (c *chainRun) report(top int) (a *answer, order []int) {
 	return a, order
 }
 
-// legible returns the best fills with different texts, top at most. If fills
-// have the same text, as "un" "##seen" and "uns" "##een" have, legible keeps
-// the likeliest of them.
+// legible returns the best fills with different texts, top at most: of "un"
+// "##seen" and "uns" "##een" the likelier.
 func (c *chainRun) legible(p *visited, top int) []int {
 	var kept []int
 	seen := map[string]bool{}
@@ -462,9 +460,8 @@ func (c *chainRun) interrupted(ctx context.Context) *answer {
 	return a
 }
 
-// rates returns the acceptance rate, its standard error, and the changed slots
-// per step. The rate is nil if the sampler accepts every proposal, or if no step
-// was observed.
+// rates returns the acceptance rate, nil without steps or rejections, its standard
+// error, and the changed slots per step.
 func rates(a *samplers.Acceptance, exact bool) (acceptance, standardError *float64, changed float64) {
 	if a.Steps() == 0 {
 		return nil, nil, 0

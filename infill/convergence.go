@@ -34,9 +34,8 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	return splitRHat, logmath.Known(samplers.EffectiveSampleSize(draws))
 }
 
-// diagnose computes split R-hat and the effective draws of U. It removes the
-// standard error of every fill that only one or two chains met. order lists the
-// fills of the answer.
+// diagnose computes split R-hat and effective draws of U. Fills of order that only
+// one or two chains met get no standard error.
 func (p *visited) diagnose(a *answer, order []int) {
 	a.chains.SplitRHat, a.chains.EffectiveDraws = convergence(
 		p.series(func(fill int32) float64 { return p.energy[fill] }))
@@ -54,9 +53,8 @@ func (p *visited) believe(a *answer, order []int) {
 		s := a.fills[i].share
 		effective := a.chains.EffectiveDraws
 		if i < diagnosed {
-			// A fill that each chain met once looks as if the chains
-			// mixed well. So the effective draws of U bound the effective
-			// draws of the fill.
+			// A fill that each chain met once looks well mixed, so the effective
+			// draws of U bound those of the fill.
 			s.rHat, effective = convergence(p.series(func(other int32) float64 {
 				if int(other) == at {
 					return 1

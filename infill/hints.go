@@ -169,9 +169,8 @@ func joined(l *layout, blank int) []string {
 		"word", left+typed+right, right, left, right)}
 }
 
-// begun warns if letters stand directly before a blank, as in high[MASK]: the
-// blank takes pieces that go on with a word, and the vocabulary may have whole
-// words that begin so.
+// begun warns of letters before a blank, as in high[MASK]: it takes pieces that go
+// on with a word, beside whole words of the vocabulary.
 func begun(l *layout, blank int) []string {
 	b := l.template.Blanks[blank]
 	left, _ := l.template.Beside(b)

@@ -150,9 +150,8 @@ type ChainStats struct {
 	// StepSize is α after the warm-up. It is nil if the sampler has no step
 	// size, or if adaptation found no penalty at all to be best (α is +Inf).
 	StepSize *float64 `json:"step_size"`
-	// AcceptanceRate is the mean over chains and steps after the warm-up.
-	// It is nil if the sampler accepts every proposal, or if no step
-	// followed the warm-up.
+	// AcceptanceRate is the mean over chains and steps after the warm-up; nil
+	// without such steps, or if all proposals are accepted.
 	AcceptanceRate          *float64 `json:"acceptance_rate"`
 	AcceptanceStandardError *float64 `json:"acceptance_standard_error"`
 	// ChangedSlotsPerStep is the mean number of slots that a step after the

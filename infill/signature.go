@@ -11,9 +11,8 @@ import (
 	"infill/internal/option"
 )
 
-// signature is one line of key:value fields that names everything on
-// which the numbers of a result depend. Settings that the method does not
-// use are left out.
+// signature is a line of key:value fields with all that the numbers of a result
+// depend on, and no setting that the method does not use.
 type signature struct{ strings.Builder }
 
 func (s *signature) add(key, value string) {

@@ -62,9 +62,8 @@ func newPart(t *tokenize.Template, b tokenize.Blank, parts []string) *part {
 	return p
 }
 
-// takes reports whether a word, with the letters left and right of the blank,
-// can be one of the parts of speech. No word, "", cannot: the letters beside it
-// may spell another one.
+// takes reports whether a word, with the letters beside the blank, can be one of
+// the parts of speech. Letters alone may be another word.
 func (p *part) takes(word string) bool {
 	return word != "" && strings.ContainsAny(speech()[p.left+strings.ToLower(word)+p.right], p.codes)
 }

@@ -56,9 +56,8 @@ func newSpellings(w words, b bans, pieces int) *spellings {
 	return &spellings{words: w, bans: b, open: make([][]int, pieces)}
 }
 
-// next returns the tokens, ascending, that an open piece may take so that the
-// pieces that are still open can be filled, too. The caller must not change the
-// slice.
+// next returns what an open piece may take, ascending, so that the open ones after
+// it can be filled. The caller must not change it.
 func (s *spellings) next(known []int, piece int) []int {
 	open := s.free || !slices.ContainsFunc(known, func(token int) bool { return token != samplers.Open })
 	if open && s.open[piece] != nil {

@@ -216,9 +216,8 @@ func (j *rowsJob) run(ctx context.Context, c *sharedCall, parts []part) error {
 	return nil
 }
 
-// chunkLimits bounds how much one model call computes. On a CPU, a call is
-// fastest if the values between two matrix products stay in its caches; on a
-// GPU, memory is the bound.
+// chunkLimits bounds a model call. On a CPU, values between two products should
+// stay in its caches; on a GPU, memory is the bound.
 type chunkLimits struct {
 	tokens  int // largest rows × tokens of a call
 	queries int // most queried positions of a call, each of which has an array of vocabulary size
@@ -297,9 +296,8 @@ func (b *batch) prepare(vocabulary int) {
 	}
 }
 
-// gradientBatch is a batch whose rows come in groups, chains × terms. Its
-// result is the gradient with respect to the embeddings of slots, summed over
-// each group.
+// gradientBatch is a batch whose rows come in groups, chains × terms. Its result
+// is each group's gradient by the embeddings of slots.
 type gradientBatch struct {
 	batch
 	terms, slots   int

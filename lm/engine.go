@@ -133,9 +133,8 @@ type part struct {
 // cost returns what the rows of the part cost, as a number of tokens.
 func (p part) cost() int { return (p.to - p.from) * p.job.cost() }
 
-// await runs jobs for a caller. If ctx ends, await returns at the next
-// node of the graph or, if other callers share the call, after the call. If a job
-// fails, the others end too.
+// await runs jobs for a caller. If ctx ends, it returns at the next node of the
+// graph or, in a shared call, behind it. If one fails, all end.
 func (e *engine) await(ctx context.Context, c *Caller, jobs ...job) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

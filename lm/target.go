@@ -22,9 +22,8 @@ type Energy string
 const (
 	// PLL is Σ_i log f(θ_i | X with slot i masked and every other slot filled).
 	PLL Energy = "pll"
-	// Filled is Σ_i log f(θ_i | X with every slot filled). The model sees each
-	// token that it scores, and mostly copies that token. Filled is for
-	// comparison only.
+	// Filled is Σ_i log f(θ_i | X with every slot filled), for comparison only:
+	// the model sees each token, and mostly copies it.
 	Filled Energy = "filled"
 )
 

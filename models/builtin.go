@@ -22,9 +22,8 @@ const BuiltInName = "small-uncased"
 // longestWait is how long to wait while another program places the model.
 const longestWait = 30 * time.Second
 
-// builtIn returns the manifest of the built-in model, and its folder in
-// the store. Programs of different versions can share a cache, because
-// each has its own folder.
+// builtIn returns the built-in model's manifest and its folder in the store, one
+// for each version of the program.
 func (s *Store) builtIn() (m *Manifest, dir string, err error) {
 	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
 	if err == nil {

@@ -32,9 +32,8 @@ func tokenizerFiles() []string {
 type Bundle struct {
 	Name string // a stored model's name without the revision, or else the last part of Dir
 	Dir  string // absolute path of the bundle's folder
-	// WeightsDir is the folder of the files with the weights. Links to weights, as
-	// in other programs' caches, are resolved: onnxruntime reads nothing outside
-	// the folder.
+	// WeightsDir has the files of weights. Links, as in other programs' caches,
+	// are resolved: onnxruntime reads nothing outside the folder.
 	WeightsDir string
 	// Description is one line about the model.
 	Description string

@@ -59,9 +59,8 @@ type Config struct {
 	// Relative holds the settings that only DeBERTa has, and is nil in
 	// every other family.
 	Relative *RelativeAttention
-	// Imported describes an ONNX graph that others exported, and is nil for
-	// every family. A Config with Imported has otherwise only the fields that
-	// every model needs.
+	// Imported describes an ONNX graph that others exported, with only the fields
+	// that every model needs; nil for every family.
 	Imported *Imported
 }
 

@@ -18,9 +18,8 @@ type family struct {
 	layout       func(c Config) Layout
 }
 
-// families returns the families by the supported values of model_type. Keys and
-// names are those of Hugging Face's transformers, which wrote nearly every
-// bundle there is.
+// families returns the families by model_type, with keys and names of
+// transformers, which wrote nearly every bundle there is.
 func families() map[string]family {
 	roberta := family{padding: 1, afterPadding: true, parse: parseRoBERTa,
 		layout: bertNames("roberta.", lmHead).layout}
@@ -58,9 +57,8 @@ func UnusedPositions(modelType string, padding *int) int {
 	return *cmp.Or(padding, &f.padding) + 1
 }
 
-// standard reads the keys of BERT's config, which several families share.
-// Default values are those of the reference implementation; a size without a
-// default is required.
+// standard reads the keys of BERT's config, which several families share. A size
+// without a default is required.
 func (r *configReader) standard(c *Config, activation string) {
 	r.sizes(c, bertKeys)
 	positionsUnused := UnusedPositions(c.ModelType, &c.PaddingID)
@@ -293,9 +291,8 @@ func (r *configReader) rope(theta *float64, kind string, parameters map[string]r
 type names struct {
 	body  string // the beginning of all names except those of the head
 	layer string // the beginning of the names of a layer, with %d for its number
-	// parts names the query, key, value and output matrices, the norm
-	// after these, the two matrices of the feed-forward block, and the
-	// norm after that block.
+	// parts names query, key, value and output matrix, their norm, the two
+	// matrices of the feed-forward block, and its norm.
 	parts [8]string
 	head  [3]string // the dense matrix, the norm and the decoder
 }
@@ -416,9 +413,8 @@ func debertaLayout(c Config) Layout {
 	return l
 }
 
-// modernBERTLayout returns ModernBERT's layout. Query, key and value are
-// thirds of one tensor, and the two factors of the feed-forward block are
-// halves of another tensor.
+// modernBERTLayout is ModernBERT's: query, key and value are thirds of one tensor,
+// the factors of the feed-forward block halves of another.
 func modernBERTLayout(c Config) Layout {
 	h := c.HiddenSize
 	f := c.IntermediateSize

@@ -298,9 +298,8 @@ func (b *Bundle) writeInt8(ctx context.Context, path string, largest map[string]
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// round returns the rows of a matrix in whole numbers from -127 to 127, and the
-// scales of the rows, float32. It divides columns by their factors, if there are
-// factors.
+// round returns a matrix, its columns divided by factors if there are some, in
+// whole numbers from -127 to 127, and its rows' float32 scales.
 func round(ctx context.Context, t safetensors.Tensor, factors []float32) (steps, scales []byte, err error) {
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()

@@ -106,9 +106,8 @@ func (c Config) Layout() Layout {
 	return l
 }
 
-// Tensors lists the weights that the family's graph reads, each once, with
-// their shapes. The names are those that Bundle.Tensor takes. Matrices are
-// [output × input].
+// Tensors lists the weights that the graph reads, each once, by the names of
+// Bundle.Tensor. Matrices are [output × input].
 func (c Config) Tensors() []Tensor {
 	body, head := c.tensors()
 	return append(body, head...)

@@ -48,9 +48,8 @@ func (b *Bundle) weight(name string) (safetensors.Tensor, bool) {
 	return safetensors.Tensor{}, false
 }
 
-// otherNames returns the names that a weight may have in a file, the usual one
-// first. renamed has pairs of beginnings, of which the second may stand for the
-// first.
+// otherNames returns the names that a weight may have, the usual one first.
+// renamed has pairs of beginnings, the second for the first.
 func otherNames(name string, renamed [][2]string) []string {
 	list := []string{name}
 	for _, old := range [][2]string{

@@ -7,9 +7,8 @@ import (
 	"infill/internal/logmath"
 )
 
-// An adaptation tunes a kernel by the results of its steps. It acts only
-// in a warm-up, because a chain whose parameters depend on its past has
-// no stationary law.
+// An adaptation tunes a kernel by its steps, in a warm-up alone: a chain whose
+// parameters depend on its past has no stationary law.
 type adaptation interface {
 	// begin starts the adaptation before the first step, and may set the tuned parameter.
 	begin(state *State) error
@@ -120,9 +119,8 @@ var _ adaptation = (*stepSizeAdaptation)(nil)
 // size, kept between lowest and highest.
 func newStepSizeAdaptation(of stepSizer, lowest, highest float64) *stepSizeAdaptation {
 	start := math.Log(math.Min(math.Max(of.StepSize(), lowest), highest))
-	// The paper's centre, log 10 ε₁, suits a search where too large steps
-	// cost little. Here the start is a guess, and errors in both
-	// directions are as likely.
+	// The paper's centre, log 10 ε₁, suits a search where large steps cost little.
+	// Here errors in both directions are as likely.
 	return &stepSizeAdaptation{of: of, lowest: math.Log(lowest), highest: math.Log(highest), centre: start,
 		average: start}
 }

@@ -39,9 +39,8 @@ type StochasticGradientTarget interface {
 	EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error
 }
 
-// A ConditionalTarget gives conditional distributions of single slots.
-// They need not be the conditionals of exp(U): those of a masked
-// language model are not.
+// A ConditionalTarget gives conditionals of single slots, which need not be those
+// of exp(U): a masked language model's are not.
 type ConditionalTarget interface {
 	Target
 	// LogConditionals writes log p(θ_j = v | all other slots) to logp,

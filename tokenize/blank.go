@@ -364,9 +364,8 @@ func (t *Tokenizer) OnlyMask(text string) (string, error) {
 	return template.String(), nil
 }
 
-// noBlank returns the error for a text without a blank, which is written as help
-// says. meant is the part of the text that may be meant as one, or "", and at its
-// byte offset.
+// noBlank is the error for a text without a blank. meant is the part, at byte at,
+// that may be meant as one, or "". help says how to write it.
 func noBlank(meant string, at int, help string) error {
 	detail := "write " + help + " where a word is wanted"
 	if meant != "" {

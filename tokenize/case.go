@@ -132,9 +132,8 @@ func Folded(text string) string { return strings.ToLower(strings.ToUpper(text)) 
 // Name reports whether an English word always has a capital, or several.
 func Name(word string) bool { return names()[strings.ToLower(word)] != "" }
 
-// opensSentences reports whether a text begins with the blank at byte
-// blank, ends with the end of a sentence, and has no sentence that begins
-// with a small letter.
+// opensSentences reports whether a text begins with the blank, ends a sentence,
+// and begins none with a small letter.
 func opensSentences(text string, blank int) bool {
 	ended := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || closes(r) })
 	if !StartsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) ||
@@ -174,9 +173,8 @@ func allLoud(words []string) bool {
 	return len(words) > 1 && !quiet && long
 }
 
-// shouted reports whether the words beside a blank, at most two on each side,
-// are all in capitals. One word alone, or only single letters like "I" and
-// "A", are not enough.
+// shouted reports whether the words beside a blank, two on each side, are in
+// capitals. One word alone or single letters are not enough.
 func shouted(left, right string) bool {
 	before := strings.FieldsFunc(left, notLetter)
 	after := strings.FieldsFunc(right, notLetter)

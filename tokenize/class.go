@@ -117,9 +117,8 @@ func (f *folder) class(file *pipelineFile) (*class, error) {
 	return c, nil
 }
 
-// named returns the names of the special tokens, in the order of
-// specialTokens.roles, and their flags if a file gives some. "" is for a token
-// that nothing names.
+// named returns the special tokens' names, "" for none, in the order of
+// specialTokens.roles, and their flags if a file gives some.
 func (f *folder) named(c *class) (names [7]string, flags [7]*added) {
 	if c != nil {
 		names = c.names
@@ -215,9 +214,8 @@ func (f *folder) addedTokens(c *class, file *pipelineFile, ids map[string]int) [
 	return list
 }
 
-// embedded returns the added tokens without those that the model does not embed
-// and that have no role. transformers fails at a text with such a token; here it
-// is text like any other.
+// embedded leaves out added tokens without a role that the model does not embed:
+// text here, where transformers fails.
 func (f *folder) embedded(list []added, names [7]string) []added {
 	if f.model.Size < 1 {
 		return list

@@ -220,9 +220,8 @@ func (m *matcher) next(text string, from, to int) (token *addedToken, before, st
 	return nil, to, to, to
 }
 
-// split finds the tokens in a normalised text. It calls part for each text
-// between them, and found for each token, with the byte range in the typed text
-// that the token covers.
+// split calls part for each text between the tokens of a normalised text, and
+// found for each token, with its byte range as typed.
 func (m *matcher) split(l letters, part func(letters), found func(token *addedToken, span [2]int)) {
 	text := string(l.runes)
 	position := 0 // index of the character that begins at byte at

@@ -227,9 +227,8 @@ func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	return " " + tpl.source.tokenizer.join(tokens), true
 }
 
-// Sentences returns where the sentences of a text begin, in bytes, and its end. An
-// abbreviation with its stop ends none, nor does what a small letter follows; a line
-// break does.
+// Sentences returns where sentences begin, in bytes, and the text's end. No
+// abbreviation ends one, nor what a small letter follows.
 func Sentences(text string) []int {
 	// StartsSentence looks back over all signs that open, which would take the
 	// square of a long row of them.

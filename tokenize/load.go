@@ -46,9 +46,8 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	return load(fsys, tokenizerFile, bytePairFile, vocabularyFile)
 }
 
-// LoadVocabulary does what Load does for a bundle without tokenizer.json. Where
-// tokenizer.json says the same as the other files, LoadVocabulary takes a fifth
-// of the time.
+// LoadVocabulary does what Load does for a bundle without tokenizer.json, in a
+// fifth of the time where both say the same.
 func LoadVocabulary(fsys fs.FS) (*Tokenizer, error) { return load(fsys, bytePairFile, vocabularyFile) }
 
 // LoadFile reads tokenizer.json as it is, whatever the files beside it say.

@@ -26,9 +26,8 @@ func (f *folder) wordPiece() (file pipelineFile, err error) {
 	return file, err
 }
 
-// parseVocabulary returns the tokens of vocab.txt, which has one token on each
-// line. The first token has id 0. As in the reference, white space after a
-// token is no part of it.
+// parseVocabulary returns the tokens of vocab.txt, one a line, from id 0. As in
+// the reference, white space after one is no part of it.
 func parseVocabulary(content string) ([]string, error) {
 	fault := func(fault Fault, line int, format string, arguments ...any) error {
 		return fileFault(fmt.Sprintf("%s line %d", vocabularyFile, line), fault, format, arguments...)

@@ -201,9 +201,8 @@ type characterMap struct {
 
 var errCharacterMap = errors.New("precompiled_charsmap is cut short")
 
-// longestReplacement is the largest size of one replacement in bytes, because a
-// damaged map could make a short text very long. The longest replacement of
-// NFKC has 33 bytes.
+// longestReplacement bounds a replacement, in bytes: a damaged map could make a
+// short text very long. NFKC's longest has 33.
 const longestReplacement = 128
 
 // parseCharacterMap reads the size of the trie, the trie, and the texts, each

@@ -25,9 +25,8 @@ type Template struct {
 	Offsets [][2]int // byte range in Text of each token; {0, 0} for [CLS] and [SEP]
 	Slots   []int    // positions of the slots in IDs, ascending
 	Blanks  []Blank  // leftmost first
-	// Groups holds indices into Blanks: the blanks of each name, which must hold the
-	// same, and each blank without a name by itself. They ascend, and the groups
-	// by their first blanks.
+	// Groups holds indices into Blanks, ascending: those of each name, which hold
+	// the same, and each other blank by itself.
 	Groups [][]int
 
 	Spelling
@@ -59,9 +58,8 @@ type Blank struct {
 	// TouchesLeft and TouchesRight report whether a letter or digit stands
 	// directly beside the blank, as in "high[MASK]" and "[MASK]ing".
 	TouchesLeft, TouchesRight bool
-	// Opens reports whether a token without a space of its own (Ġ, ▁)
-	// may begin a word in the blank, as after a bracket. It is always
-	// false for WordPiece.
+	// Opens reports whether a token without a space of its own (Ġ, ▁) may begin a
+	// word here, as after a bracket; never for WordPiece.
 	Opens bool
 	// spaceRead reports whether the white space before the blank is a token
 	// that the model reads.
@@ -236,9 +234,8 @@ func (t *Tokenizer) draft(text, further string) (*draft, error) {
 	return d, nil
 }
 
-// grouped puts blanks of one name together, see [Template.Groups]. Blanks of one
-// name with different lengths are an error, because they cannot take the same
-// fill.
+// grouped puts blanks of one name together, see [Template.Groups]. With different
+// lengths they cannot take the same fill: an error.
 func grouped(text string, blanks []notation) (groups [][]int, err error) {
 	named := map[string]int{} // the group of each name
 	for i, blank := range blanks {

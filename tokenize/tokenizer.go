@@ -14,9 +14,8 @@ const maskToken = "[MASK]"
 // BERT vocabulary has half a million.
 const maxVocabulary = 1 << 20
 
-// Tokenizer is a vocabulary with the rules that turn text into its tokens
-// and back. A Tokenizer never changes once made, so any number of
-// goroutines may use it.
+// Tokenizer is a vocabulary with the rules that turn text into its tokens and
+// back. It never changes: any goroutine may use it.
 type Tokenizer struct {
 	vocabulary []string // token of each id
 	ids        map[string]int

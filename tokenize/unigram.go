@@ -37,9 +37,8 @@ type step struct {
 	reached     bool
 }
 
-// cut adds the tokens of the cut of a piece with the largest sum of scores
-// (Viterbi): best holds the best way to each place, and the way is then read
-// from its end.
+// cut adds a piece's cut with the largest sum of scores (Viterbi): best has the
+// way to each place, which is read from its end.
 func (m *unigram) cut(e *encoder, piece letters) {
 	text := string(piece.runes)
 	starts := make([]int, 0, len(piece.runes)+1) // byte offset of each character

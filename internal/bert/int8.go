@@ -64,9 +64,8 @@ func (m *builder) atLeast(least float64, x *onnx.Value) *onnx.Value {
 	return x
 }
 
-// inSteps returns an input in whole numbers, after it has multiplied each channel
-// by its factor. The largest element of a row, up to its sign, decides the size
-// of the row's steps.
+// inSteps returns an input, multiplied by its factors, in whole numbers, whose
+// size follows from a row's largest element but its sign.
 func (m *builder) inSteps(in input) steps {
 	s, ok := m.steps[in]
 	if ok {

@@ -85,9 +85,8 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	return x
 }
 
-// layer builds the part of a transformer layer that follows the attention,
-// whose result is context, at the positions in asked. Layer normalisation
-// follows each block.
+// layer builds what follows attention, with the result context, at the positions
+// in asked. Each block has a norm behind it.
 func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differentiable bool) *onnx.Value {
 	c := m.bundle.Config
 	x := m.normalize(m.Add(m.linear(context, l.Mixed, 1, 1), asked.hidden), l.AttentionNorm)

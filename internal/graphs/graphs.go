@@ -98,9 +98,8 @@ type Pass struct {
 	LogProbability *onnx.Value // [rows·queries × vocabulary], nats
 	Table          *onnx.Value // the word embeddings [vocabulary × width]
 	Words          *onnx.Value // the row of Table for each token of the texts [rows × tokens × width]
-	// State is the value from which log-probabilities are computed. Seed is the
-	// derivative of the sum of the targets' log-probabilities with respect to
-	// State.
+	// State is what log-probabilities are computed from, and Seed the derivative
+	// by it of the sum of the targets' log-probabilities.
 	State, Seed *onnx.Value
 }
 

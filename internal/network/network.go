@@ -244,9 +244,8 @@ func (e *Energy) session(w what) (*ort.Session, error) {
 	return e.sessions[w], err
 }
 
-// builder writes the graph of an energy. Activations are [pixels × images ×
-// features], so that a convolution is a gather of rows and a product of
-// matrices.
+// builder writes an energy's graph. With activations [pixels × images × features],
+// a convolution is a gather of rows and a product.
 type builder struct {
 	*onnx.Graph
 	shape  Shape

@@ -297,9 +297,8 @@ func (g *Graph) LogSoftmax(x *Value) *Value {
 	return g.op("LogSoftmax", []*Value{x}, Attribute{"axis", int64(-1)})
 }
 
-// LayerNormalization normalises x along the last axis to mean 0 and variance 1,
-// multiplies by scale and adds bias, which may be nil (Ba, Kiros and Hinton
-// 2016).
+// LayerNormalization normalises x along the last axis, multiplies by scale and
+// adds bias, which may be nil (Ba, Kiros and Hinton 2016).
 func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Value {
 	inputs := []*Value{x, scale}
 	if bias != nil {

@@ -281,9 +281,8 @@ func (d decoder) tensor(f wire.Field) (modelConstant, error) {
 	return c, err
 }
 
-// typed reads the elements from the fields for typed data, and returns them as
-// raw data. They need a pass of their own, because in a file the data can
-// precede their type.
+// typed reads the fields for typed data as raw data, in a pass of their own: in a
+// file the data can precede their type.
 func (t Tensor) typed(f wire.Field, bytes int64) (content []byte, err error) {
 	size := t.DType.size()
 	data := func(kind protowire.Type) func(wire.Field) error {
@@ -346,9 +345,8 @@ func externalLocation(entries map[string]string, bytes int64) (*Location, error)
 	return l, nil
 }
 
-// Files returns the external files that hold the model's constants, each with
-// the number of bytes that it must have at least. file, the model's own, is
-// left out.
+// Files returns the external files of the constants, but file, the model's own,
+// each with the bytes that it must have at least.
 func (m *Model) Files(file string) map[string]int64 {
 	files := map[string]int64{}
 	for _, c := range m.constants {

@@ -45,9 +45,8 @@ func (g *Graph) infer(n *Node, most int64) {
 	}
 }
 
-// operator describes operators of the standard: how many inputs they must have,
-// and how many of these need a known shape. infer works out their outputs, or
-// is nil if no function does.
+// operator describes operators: how many inputs they must have, how many of these
+// with a known shape, and what infers their outputs, or nil.
 type operator struct {
 	inputs, ranked int
 	infer          func(inference)

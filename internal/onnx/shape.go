@@ -138,9 +138,8 @@ func (s Shape) product() Dim {
 	return p
 }
 
-// uncertain reports whether d, a dimension of an imported graph, may turn out
-// to have any size, even 1. The symbol of such a dimension begins with a
-// question mark.
+// uncertain reports whether d, of an imported graph, may have any size, even 1:
+// its symbol begins with a question mark.
 func (d Dim) uncertain() bool { return strings.HasPrefix(d.symbols, "?") }
 
 // fits reports whether d and e can have the same size.

@@ -7,8 +7,7 @@ import (
 )
 
 // These are the least limits with which the built-in model ran on two cores.
-// Below them, onnxruntime, its threads or Go's own end the process without a
-// word of the limit.
+// Below, the process ends without a word of them.
 const (
 	leastAddresses = 2_000_000 << 10 // bytes
 	leastStack     = 128 << 10       // bytes of a thread

@@ -40,9 +40,8 @@ func probe(path string) (version string, usable bool, err error) {
 	purego.RegisterFunc(&versionString, functions[1])
 	version = versionString()
 	if library.Serves(version) {
-		// A library that is too old complains on standard error if it is asked
-		// for a newer interface. So only a library of a sufficient version is
-		// asked.
+		// A library that is too old complains on standard error of a newer
+		// interface, so only one of a sufficient version is asked.
 		api, _, _ := purego.SyscallN(functions[0], apiVersion)
 		usable = api != 0
 	}

@@ -232,9 +232,8 @@ func (r *Runtime) Threads() int { return r.settings.threads }
 // thousands, no run would ever end.
 func MaxThreads() int { return 4 * runtime.NumCPU() }
 
-// Close closes every session that is still open. It waits for running calls,
-// but not for a session that is being made. The library stays loaded for a
-// later Open.
+// Close closes the open sessions. It waits for running calls, not for a session
+// being made. The library stays loaded.
 func (r *Runtime) Close() error {
 	r.open.Lock()
 	r.closed = true

@@ -102,9 +102,8 @@ func call[R any](ctx context.Context, f func(context.Context) (R, error)) (made 
 	return made, err
 }
 
-// All calls do with the numbers from 0 to n−1, width at once. It returns the
-// first error in the order of the numbers. If do panics, its error is a
-// [*Panic].
+// All calls do with 0 to n−1, width at once, and returns the first error by
+// number, a [*Panic] if do panics.
 func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
 	i := -1
 	return each(ctx, width, width, func(context.Context) (int, error) {

@@ -15,9 +15,8 @@ import (
 const (
 	// maxPickleBytes bounds a pickle: each tensor takes some 150 bytes.
 	maxPickleBytes = 16 << 20
-	// maxOpcodes bounds the memory of a pickle: no opcode takes more than some
-	// hundred bytes beyond its argument. torch.save writes about 40 opcodes
-	// for each tensor.
+	// maxOpcodes bounds a pickle's memory: each takes some hundred bytes.
+	// torch.save writes about 40 for each tensor.
 	maxOpcodes = 1 << 19
 )
 

@@ -17,9 +17,8 @@ type Data struct {
 	Name  string
 	DType DType
 	Shape []int
-	// Content returns the elements, row-major and little-endian, exactly as
-	// many bytes as DType and Shape need. Write calls Content once, and does
-	// not keep the result.
+	// Content returns the elements, row-major and little-endian, as many bytes as
+	// DType and Shape need. Write calls it once.
 	Content func() ([]byte, error)
 }
 

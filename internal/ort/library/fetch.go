@@ -72,9 +72,8 @@ func (o Options) fetch(ctx context.Context, c *carrier, shelf string) (Library, 
 	}
 	o.say("fetching onnxruntime %s for %s%s, by %s", c.version, o.platform(), size, c.source)
 	folder := o.folder(c, shelf)
-	// The temporary folder is beside the final one, so that the last step is a
-	// rename inside one file system. Remains of killed processes are removed
-	// first.
+	// The temporary folder is beside the final one, for a rename in one file
+	// system. Remains of killed processes go first.
 	temporary := folder + ".fetch"
 	unpacked := filepath.Join(temporary, "unpacked")
 	arrived := filepath.Join(temporary, "arrived")

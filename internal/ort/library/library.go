@@ -65,9 +65,8 @@ type Library struct {
 	Reason  string // one line that says why it is not usable; "" if it is
 }
 
-// MinimumVersion is the oldest usable onnxruntime: the binding needs version 24
-// of the C interface, and each release offers its own version of the interface
-// and all earlier versions.
+// MinimumVersion is the oldest usable onnxruntime, with version 24 of the C
+// interface, which newer ones offer, too.
 const MinimumVersion = "1.24.1"
 
 // Serves reports whether a library of this version offers the C interface that
@@ -213,9 +212,8 @@ func PythonPackages(environment string) (folders []string) {
 	return folders
 }
 
-// cached returns the library that Fetch has put into the folder of a carrier.
-// It does not check the SHA-256 again, as Fetch has done so: a file damaged
-// later fails to load.
+// cached returns the library that Fetch has put into a carrier's folder. Fetch has
+// checked it: a file damaged later fails to load.
 func (o Options) cached(c *carrier, shelf string) Library {
 	l := Library{Place: "cache", Path: filepath.Join(o.folder(c, shelf), c.members[0].Name), Version: c.version}
 	_, err := os.Stat(l.Path)
