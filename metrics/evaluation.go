@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"infill/internal/logmath"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func newEvaluation(h Hypotheses, references []Reference, o Options) (*evaluation
 	for i, text := range h.Sentences {
 		words := o.Tokenisation.hypothesis(text)
 		unit := i
-		empty += indicator(len(words) == 0)
+		empty += logmath.Indicator(len(words) == 0)
 		if h.Prompts != nil {
 			unit = number(prompts, h.Prompts[i])
 			e.groups = append(e.groups, make([][]int, len(prompts)-len(e.groups))...)

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"infill/internal/logmath"
 	"math"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func naiveSelfUnique(sentences [][]string, n int) float64 {
 	counts, total := naiveTotal(sentences, n)
 	once := 0
 	for _, count := range counts {
-		once += indicator(count == 1)
+		once += logmath.Indicator(count == 1)
 	}
 	return 100 * float64(once) / float64(total)
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"infill/internal/logmath"
 	"slices"
 )
 
@@ -72,8 +73,8 @@ func (p *pool) selfBLEU(o bleuOptions) metric {
 		drawn := 0
 		present := make([]int, len(lengths)) // drawn sentences by length
 		for i, w := range weights {
-			drawn += indicator(w > 0)
-			present[ranks[i]] += indicator(w > 0)
+			drawn += logmath.Indicator(w > 0)
+			present[ranks[i]] += logmath.Indicator(w > 0)
 		}
 		if drawn < 2 {
 			return nil
@@ -181,7 +182,7 @@ func (p *pool) share(n int, count func(node uint32, owners, drawn int, last owne
 // drawn sentence does not count as another occurrence of its n-grams.
 func (p *pool) selfUnique(n int) metric {
 	return p.share(n, func(_ uint32, owners, drawn int, last owner) float64 {
-		return float64(drawn * indicator(owners == 1 && last.count == 1))
+		return float64(drawn * logmath.Indicator(owners == 1 && last.count == 1))
 	})
 }
 

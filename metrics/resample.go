@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"infill/internal/logmath"
 	"infill/internal/parallel"
 	"infill/internal/phrase"
 )
@@ -100,7 +101,7 @@ func interval(ctx context.Context, m metric, u units, random *rand.Rand, confide
 	err := parallel.All(ctx, runtime.GOMAXPROCS(0), len(out), func(ctx context.Context, k int) error {
 		kept := make([]int, u.count)
 		for i, g := range group {
-			kept[i] = indicator(g != out[k][0] && g != out[k][1])
+			kept[i] = logmath.Indicator(g != out[k][0] && g != out[k][1])
 		}
 		values[k] = score(kept)
 		return ctx.Err()
@@ -134,11 +135,4 @@ func interval(ctx context.Context, m metric, u units, random *rand.Rand, confide
 	in.Low = Value(whole - reach)
 	in.High = Value(whole + reach)
 	return &in, nil
-}
-
-func indicator(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

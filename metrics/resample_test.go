@@ -3,6 +3,7 @@ package metrics
 import (
 	"flag"
 	"fmt"
+	"infill/internal/logmath"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -175,7 +176,7 @@ func coverage(t *testing.T, texts, fresh int, random *rand.Rand,
 				t.Fatalf("%+v", in)
 			}
 			expected := Value(stat.Mean(scores[k], nil))
-			covered[k] += float64(indicator(in.Low <= expected && expected <= in.High)) / float64(texts)
+			covered[k] += float64(logmath.Indicator(in.Low <= expected && expected <= in.High)) / float64(texts)
 			deviations[k] += float64(in.StandardError) / float64(texts)
 			truths[k] = stat.StdDev(scores[k], nil)
 		}

@@ -21,6 +21,7 @@ import (
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
 	"infill/internal/lmtest"
+	"infill/internal/logmath"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -103,7 +104,7 @@ func TestRun(t *testing.T) {
 			records[slices.IndexFunc(records,
 				func(r *Record) bool { return r.Sentence == sentence && r.Method == "dmala" })].Chains)
 		slices.SortStableFunc(chains, func(a, b chain) int {
-			return int(math.Copysign(1, b.LogLikelihood-a.LogLikelihood)) * indicator(
+			return int(math.Copysign(1, b.LogLikelihood-a.LogLikelihood)) * logmath.Indicator(
 				a.LogLikelihood != b.LogLikelihood)
 		})
 		for _, c := range chains[:2] {
@@ -206,7 +207,7 @@ func TestTorn(t *testing.T) {
 		var notes []string
 		o.Note = func(note string) { notes = append(notes, note) }
 		fills := 0
-		o.Observe = func(p Progress) { fills += indicator(p.Step == 0 && !p.Scoring) }
+		o.Observe = func(p Progress) { fills += logmath.Indicator(p.Step == 0 && !p.Scoring) }
 		run(t, o)
 		if got := read(t, o.Dir, metricsFile); !bytes.Equal(got, want) {
 			t.Errorf("cut at %d: metrics.json differs", length)

@@ -17,6 +17,7 @@ import (
 	"infill/infill"
 	"infill/internal/eval/corpus"
 	"infill/internal/journal"
+	"infill/internal/logmath"
 	"infill/internal/parallel"
 	"infill/metrics"
 	"infill/samplers"
@@ -110,7 +111,7 @@ func newHeader(ctx context.Context, o Options) (*header, error) {
 	}
 	sources := 0
 	for _, c := range o.Corpora {
-		sources += indicator(!c.Reference)
+		sources += logmath.Indicator(!c.Reference)
 	}
 	switch {
 	case len(o.Models) == 0:
@@ -351,11 +352,4 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		}
 	}
 	return record, nil
-}
-
-func indicator(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -62,3 +62,11 @@ func Known(x float64) *float64 {
 	}
 	return &x
 }
+
+// Indicator returns 1 if b is true, else 0.
+func Indicator(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

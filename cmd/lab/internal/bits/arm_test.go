@@ -15,6 +15,7 @@ import (
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
 	"infill/internal/check"
+	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -33,8 +34,8 @@ func TestARMEstimate(t *testing.T) {
 		for j, phi := range logits {
 			first, second := twin.ExpFloat64(), twin.ExpFloat64()
 			u[j] = first / (first + second) // uniform
-			right[j] = lab.Bit(u[j] > 1/(1+math.Exp(phi)))
-			left[j] = lab.Bit(u[j] < 1/(1+math.Exp(-phi)))
+			right[j] = logmath.Indicator(u[j] > 1/(1+math.Exp(phi)))
+			left[j] = logmath.Indicator(u[j] < 1/(1+math.Exp(-phi)))
 		}
 		for j := range u {
 			want := (w.Energy[w.Index(right)] - w.Energy[w.Index(left)]) * (u[j] - 0.5)
@@ -108,7 +109,7 @@ func TestGumbel(t *testing.T) {
 		for _, p := range phi {
 			u := twin.Float64()
 			z := p + math.Log(u/(1-u))
-			hard, s = append(hard, float64(lab.Bit(z > 0))), append(s, 1/(1+math.Exp(-z/0.5)))
+			hard, s = append(hard, float64(logmath.Indicator(z > 0))), append(s, 1/(1+math.Exp(-z/0.5)))
 		}
 		return hard, s
 	}

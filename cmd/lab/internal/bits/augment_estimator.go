@@ -2,12 +2,11 @@ package bits
 
 import (
 	"context"
+	"infill/internal/logmath"
 	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
-
-	"infill/cmd/lab/internal/lab"
 )
 
 // augment has the two steps that ARM's slides take before ARM itself, in the
@@ -26,7 +25,7 @@ type augment struct {
 	merged bool
 }
 
-func (e augment) evaluations() int { return 1 + lab.Bit(e.merged) }
+func (e augment) evaluations() int { return 1 + logmath.Indicator(e.merged) }
 
 func (e augment) estimate(ctx context.Context, logits []float64, draws int, r *rand.Rand, gradient []float64) error {
 	states := make([]int, len(logits))
@@ -37,8 +36,8 @@ func (e augment) estimate(ctx context.Context, logits []float64, draws int, r *r
 		for j, phi := range logits {
 			first := -math.Log(inside(r.Float64()))
 			second := -math.Log(inside(r.Float64()))
-			states[j] = lab.Bit(first*math.Exp(-phi) < second)
-			swapped[j] = lab.Bit(second*math.Exp(-phi) < first)
+			states[j] = logmath.Indicator(first*math.Exp(-phi) < second)
+			swapped[j] = logmath.Indicator(second*math.Exp(-phi) < first)
 			scores[j] = 1 - first
 		}
 		weight, err := e.energies(ctx, states)

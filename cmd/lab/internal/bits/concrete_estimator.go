@@ -37,7 +37,7 @@ func (e concrete) estimate(ctx context.Context, logits []float64, draws int, r *
 			z := phi + lab.LogOdds(inside(r.Float64()))
 			soft[j] = logmath.Sigmoid(z / temperature)
 			if e.hard {
-				at[j] = float64(lab.Bit(z > 0))
+				at[j] = float64(logmath.Indicator(z > 0))
 			}
 		}
 		err := e.relaxed.RelaxedEnergyGradient(ctx, at, energy, slopes)

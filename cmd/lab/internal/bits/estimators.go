@@ -155,7 +155,7 @@ func exactGradient(e *targets.Enumeration, logits, gradient []float64) {
 		}
 		for j, v := range e.State(s) {
 			for c := range more {
-				gradient[j*more+c] += u * (float64(lab.Bit(v == c+1)) - laws[j][c+1])
+				gradient[j*more+c] += u * (float64(logmath.Indicator(v == c+1)) - laws[j][c+1])
 			}
 		}
 	}

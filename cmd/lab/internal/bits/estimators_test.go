@@ -142,8 +142,8 @@ func TestEstimatorBias(t *testing.T) {
 			u := []float64{(float64(a) + 0.5) / cells, (float64(b) + 0.5) / cells}
 			right, left := make([]int, 2), make([]int, 2)
 			for j, phi := range two {
-				right[j] = lab.Bit(u[j] > logmath.Sigmoid(-phi))
-				left[j] = lab.Bit(u[j] < logmath.Sigmoid(phi))
+				right[j] = logmath.Indicator(u[j] > logmath.Sigmoid(-phi))
+				left[j] = logmath.Indicator(u[j] < logmath.Sigmoid(phi))
 			}
 			change := e.Energy[e.Index(right)] - e.Energy[e.Index(left)]
 			for j := range u {

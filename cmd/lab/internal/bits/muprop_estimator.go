@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"infill/cmd/lab/internal/lab"
 	"infill/internal/logmath"
 )
 
@@ -38,7 +37,7 @@ func (e muProp) estimate(ctx context.Context, logits []float64, draws int, r *ra
 	states := make([]int, n)
 	for range draws {
 		for j, theta := range means {
-			states[j] = lab.Bit(r.Float64() < theta)
+			states[j] = logmath.Indicator(r.Float64() < theta)
 		}
 		left, err := e.energies(ctx, states)
 		if err != nil {

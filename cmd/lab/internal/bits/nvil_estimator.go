@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/cmd/lab/internal/lab"
+	"infill/internal/logmath"
 )
 
 // baselineUnits is the number of hidden units of the learned baselines.
@@ -73,7 +74,7 @@ func (e *nvil) estimate(ctx context.Context, logits []float64, draws int, r *ran
 			row := i / e.slots
 			signal := (energy[row] - baselines[row] - e.mean) / float64(draws)
 			for c := range more {
-				gradient[i*more+c] += signal * (float64(lab.Bit(states[i] == c+1)) - law[c+1])
+				gradient[i*more+c] += signal * (float64(logmath.Indicator(states[i] == c+1)) - law[c+1])
 			}
 		}
 		floats.AddScaled(mean, 1/float64(draws), energy)

@@ -36,7 +36,7 @@ func (w *noise) draw(logits []float64, r *rand.Rand) {
 		u := inside(r.Float64())
 		v := inside(r.Float64())
 		z := phi + lab.LogOdds(u)
-		w.hard[j] = lab.Bit(z > 0)
+		w.hard[j] = logmath.Indicator(z > 0)
 		w.score[j] = float64(w.hard[j]) - theta
 		// Given b, u is uniform above or below 1 - θ.
 		conditional := v * (1 - theta)

@@ -2,11 +2,10 @@ package bits
 
 import (
 	"context"
+	"infill/internal/logmath"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
-
-	"infill/cmd/lab/internal/lab"
 )
 
 // scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ.
@@ -33,7 +32,7 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, draws i
 			u := r.Float64()
 			states[i] = drawCategory(p, u)
 			for c := range more {
-				scores[n][i*more+c] = float64(lab.Bit(states[i] == c+1)) - p[c+1]
+				scores[n][i*more+c] = float64(logmath.Indicator(states[i] == c+1)) - p[c+1]
 			}
 			if e.kind == "ar" {
 				scores[n][i] = 1 - 2*u

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"infill/cmd/lab/internal/lab"
 	"infill/internal/logmath"
 )
 
@@ -57,7 +56,7 @@ func (e atBits) estimate(ctx context.Context, logits []float64, draws int, r *ra
 
 func drawBits(logits []float64, r *rand.Rand, bits []float64) {
 	for i, phi := range logits {
-		bits[i] = float64(lab.Bit(r.Float64() < logmath.Sigmoid(phi)))
+		bits[i] = float64(logmath.Indicator(r.Float64() < logmath.Sigmoid(phi)))
 	}
 }
 

@@ -111,7 +111,7 @@ func (m *beliefs) climb(p *pass, r *rand.Rand) {
 		b := lab.NewMatrix(logits.Rows, logits.Cols)
 		for i, l := range logits.Data {
 			noise.Data[i] = lab.LogOdds(inside(r.Float64()))
-			b.Data[i] = float64(lab.Bit(l+noise.Data[i] > 0))
+			b.Data[i] = float64(logmath.Indicator(l+noise.Data[i] > 0))
 		}
 		p.bits = append(p.bits, b)
 		p.units = append(p.units, units)
@@ -170,7 +170,7 @@ func (m *beliefs) above(p *pass, t int, below, logits, b blas64.General, relaxed
 		if relaxed {
 			next.Data[i] = logmath.Sigmoid(l / temperature)
 		} else {
-			next.Data[i] = float64(lab.Bit(l > 0))
+			next.Data[i] = float64(logmath.Indicator(l > 0))
 		}
 	}
 	rest := m.above(p, t+1, b, z, next, relaxed)

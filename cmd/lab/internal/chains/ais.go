@@ -264,7 +264,7 @@ func (o Annealing) judge(ctx context.Context, b *lab.Bench, d *distribution, tar
 		b.Number(name, x)
 	}
 	if logmath.Finite(exact) {
-		b.Number("holds", float64(lab.Bit(z.Low <= exact && exact <= z.High)))
+		b.Number("holds", float64(logmath.Indicator(z.Low <= exact && exact <= z.High)))
 	}
 	if d.pictures == nil {
 		return nil

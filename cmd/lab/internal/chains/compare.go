@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"infill/cmd/lab/internal/lab"
+	"infill/internal/logmath"
 	"infill/internal/phrase"
 	"infill/samplers"
 )
@@ -278,8 +279,8 @@ func measure(ctx context.Context, b *lab.Bench, d *distribution, o Options, s la
 		return err
 	}
 	steps := float64(s.Steps * o.Chains)
-	b.Number("exact", float64(lab.Bit(d.exact(s.Sampler))))
-	b.Number("tuned", float64(lab.Bit(run.Tuned)))
+	b.Number("exact", float64(logmath.Indicator(d.exact(s.Sampler))))
+	b.Number("tuned", float64(logmath.Indicator(run.Tuned)))
 	b.Number("warm-up-evaluations", total(warm))
 	b.Number("step-size", run.StepSize)
 	b.Chains("acceptance", acceptance.Rates())

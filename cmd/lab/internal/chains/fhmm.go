@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"infill/cmd/lab/internal/lab"
+	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -69,9 +70,9 @@ func newFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) *fhmm
 	for time := range times {
 		y := t.offset + noise*r.NormFloat64()
 		for _, w := range t.weights {
-			x := lab.Bit(r.Float64() < first)
+			x := logmath.Indicator(r.Float64() < first)
 			if time > 0 {
-				x = states[len(states)-factors] ^ lab.Bit(keep < r.Float64())
+				x = states[len(states)-factors] ^ logmath.Indicator(keep < r.Float64())
 			}
 			states = append(states, x)
 			y += w * float64(x)

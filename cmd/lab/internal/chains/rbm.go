@@ -167,7 +167,7 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 	states := make([]int, 0, n*len(s.means))
 	for range n {
 		for _, p := range s.given(samplers.DrawCumulative(s.cumulative, r)) {
-			states = append(states, lab.Bit(r.Float64() < p))
+			states = append(states, logmath.Indicator(r.Float64() < p))
 		}
 	}
 	return states

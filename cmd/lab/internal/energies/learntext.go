@@ -12,6 +12,7 @@ import (
 
 	"infill/cmd/lab/internal/chains"
 	"infill/cmd/lab/internal/lab"
+	"infill/internal/logmath"
 )
 
 // sentenceSet holds sentences of at most words words, each filled up with
@@ -70,7 +71,7 @@ func parseSentences(text string, words, vocabulary int) (*sentenceSet, error) {
 	}
 	known := 0
 	for _, v := range s.states {
-		known += lab.Bit(v >= firstWord)
+		known += logmath.Indicator(v >= firstWord)
 	}
 	all := 0
 	for _, sentence := range kept {

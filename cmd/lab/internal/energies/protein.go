@@ -15,6 +15,7 @@ import (
 
 	"infill/cmd/lab/internal/chains"
 	"infill/cmd/lab/internal/lab"
+	"infill/internal/logmath"
 	"infill/internal/targets"
 	"infill/samplers"
 )
@@ -178,7 +179,7 @@ func newLearnContacts() *lab.Study {
 		}
 		n := 0
 		for _, touch := range truth.Contacts {
-			n += lab.Bit(touch)
+			n += logmath.Indicator(touch)
 		}
 		p := s.NewPlan(fmt.Sprintf("learning the contacts of %d sites", truth.Sites), "{contacts}", strconv.Itoa(n/2))
 		p.Notes = []string{fmt.Sprintf("recall of pairs in any order: %.3f",
@@ -231,7 +232,7 @@ func recall(norms []float64, p *chains.Protein) float64 {
 	for i := range p.Sites {
 		for j := range i {
 			pairs = append(pairs, [2]int{i, j})
-			contacts += lab.Bit(p.Contacts[i*p.Sites+j])
+			contacts += logmath.Indicator(p.Contacts[i*p.Sites+j])
 		}
 	}
 	slices.SortStableFunc(pairs, func(a, b [2]int) int {
@@ -239,7 +240,7 @@ func recall(norms []float64, p *chains.Protein) float64 {
 	})
 	found := 0
 	for _, q := range pairs[:contacts] {
-		found += lab.Bit(p.Contacts[q[0]*p.Sites+q[1]])
+		found += logmath.Indicator(p.Contacts[q[0]*p.Sites+q[1]])
 	}
 	return float64(found) / float64(contacts)
 }

@@ -20,6 +20,7 @@ import (
 	"infill/cmd/lab/internal/lab"
 	"infill/infill"
 	"infill/internal/eval/corpus"
+	"infill/internal/logmath"
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
@@ -406,7 +407,7 @@ func mask(ctx context.Context, all []*language, ids [][]int, places [][]int) (ma
 			}
 			id := ids[i][slot]
 			m.nats[i] -= float64(rows[0][id])
-			m.first[i] = float64(lab.Bit(model.likeliest(rows[0], 1)[0] == id))
+			m.first[i] = float64(logmath.Indicator(model.likeliest(rows[0], 1)[0] == id))
 		}
 	}
 	return m, nil
@@ -529,7 +530,7 @@ func (p minimalPair) hits(ctx context.Context, all []*language) ([]float64, erro
 		if err != nil {
 			return nil, err
 		}
-		hits[i] = float64(lab.Bit(right > wrong))
+		hits[i] = float64(logmath.Indicator(right > wrong))
 	}
 	return hits, nil
 }
@@ -587,8 +588,8 @@ func answer(ctx context.Context, all []*language, cloze []string) (h clozeHits, 
 		at := slices.IndexFunc(model.likeliest(logp, 5), func(id int) bool {
 			return slices.Contains(answers, model.tokenizer.Token(id))
 		})
-		h.first = append(h.first, float64(lab.Bit(at == 0)))
-		h.five = append(h.five, float64(lab.Bit(at >= 0)))
+		h.first = append(h.first, float64(logmath.Indicator(at == 0)))
+		h.five = append(h.five, float64(logmath.Indicator(at >= 0)))
 	}
 	return h, nil
 }

@@ -11,6 +11,7 @@ import (
 	"infill/cmd/lab/internal/lab"
 	"infill/cmd/lab/internal/lab/labtest"
 	"infill/internal/check"
+	"infill/internal/logmath"
 )
 
 // ownText reads a text of the laboratory.
@@ -114,7 +115,7 @@ func TestModelStudy(t *testing.T) {
 	}
 
 	all := pairsOf
-	pairsOf = func(template int) int { return lab.Bit(template%8 == 0) * 2 }
+	pairsOf = func(template int) int { return logmath.Indicator(template%8 == 0) * 2 }
 	defer func() { pairsOf = all }()
 	s := study(t, "model", "texts", calibrationTexts, "sentences", "3", "words", "3")
 	report := labtest.Studied(t, s, lab.StudyOptions{Seed: 1})

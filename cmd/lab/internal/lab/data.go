@@ -323,7 +323,7 @@ func Binarised(pixels []float64, dynamic bool, r *rand.Rand) []int {
 		if dynamic {
 			at = r.Float64()
 		}
-		states[i] = Bit(x > at || x == 1)
+		states[i] = logmath.Indicator(x > at || x == 1)
 	}
 	return states
 }

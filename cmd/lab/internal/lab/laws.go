@@ -7,13 +7,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-func Bit(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
-}
-
 func LogOdds(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 
 // Softmax returns probabilities proportional to exp(logs).
