@@ -53,7 +53,7 @@ type Job struct {
 // work makes rows of output from records, several at once.
 type work interface {
 	// settings loads the model, and returns all but the record that a row
-	// depends on. A run refuses parts with other settings.
+	// depends on (options, model, version, device). Other parts are refused.
 	settings(ctx context.Context) (map[string]string, error)
 	// column returns the name of the column that holds a record's text. A line
 	// of plain text becomes this column.

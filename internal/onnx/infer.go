@@ -737,7 +737,7 @@ func (in inference) reduce() {
 	in.set(in.x.DType, s)
 }
 
-// permutation returns the order of a Transpose, or nil if it is none.
+// permutation returns the order of a Transpose, or nil for a wrong one.
 func permutation(n *Node, rank int) []int {
 	given, ok := n.Attribute("perm").([]int64)
 	order := make([]int, rank)

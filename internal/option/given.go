@@ -183,7 +183,7 @@ func (r rule) otherKind(v rawjson.Value) error {
 	return cmp.Or(err, r.wanted())
 }
 
-// textsIn returns a list's texts; what is none is "", which no option takes.
+// textsIn returns a list's texts, and "", which no option takes, for all else.
 func textsIn(v rawjson.Value) []string {
 	texts := []string{}
 	for _, element := range v.List() {

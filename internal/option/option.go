@@ -87,6 +87,7 @@ type Schema struct {
 	Want string
 }
 
+// An Option is a setting that a user can give by a name.
 type Option struct {
 	Name, Help, Word, Join string
 	Short, Alias           string   // "" if there is none
@@ -110,6 +111,7 @@ type Owner struct {
 	Zero   any
 }
 
+// A Set is the options of some structs.
 type Set struct {
 	list  []Option
 	known sync.Map // of each struct that was asked for, by its reflect.Type, its bounds

@@ -104,7 +104,7 @@ func (o Options) fetch(ctx context.Context, c *carrier, shelf string) (Library, 
 	return seen, nil
 }
 
-// acquire takes the lock. If another process holds it, the user is told.
+// acquire takes the lock, and says so if it waits for another process.
 func (o Options) acquire(ctx context.Context, lock *flock.Flock) error {
 	locked, err := lock.TryLock()
 	if err == nil && !locked {

@@ -381,7 +381,7 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 	}
 }
 
-// List is a flag with texts between commas. Each use of the flag adds to it.
+// List is a flag with texts between commas, but those in quotes; uses add up.
 type List []string
 
 var _ pflag.Value = (*List)(nil)

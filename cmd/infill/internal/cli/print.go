@@ -175,7 +175,7 @@ func shortened(text string, first, last int) string {
 	return head + "… " + strings.TrimLeftFunc(tail, unicode.IsSpace)
 }
 
-// Wrap breaks text at spaces, and after breaks, to a width; 0 is none.
+// Wrap breaks text at spaces, and after breaks, to a width, unless it is 0.
 func Wrap(text string, width int, breaks string) string {
 	if width == 0 {
 		return text
