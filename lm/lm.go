@@ -276,11 +276,7 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 }
 
 func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
-	graph, err := l.build(m.bundle)
-	var encoded []byte
-	if err == nil {
-		encoded, err = graph.Encode()
-	}
+	encoded, err := l.encode(m)
 	if err != nil {
 		if m.bundle.Graph != "" && !strings.Contains(err.Error(), m.bundle.Graph) {
 			err = fmt.Errorf("%s: %w", m.bundle.Graph, err)
@@ -296,6 +292,14 @@ func (l *lazySession) make(m *MaskedLM) (*ort.Session, error) {
 		return nil, m.named(err)
 	}
 	return session, nil
+}
+
+func (l *lazySession) encode(m *MaskedLM) ([]byte, error) {
+	graph, err := l.build(m.bundle)
+	if err != nil {
+		return nil, err
+	}
+	return graph.Encode()
 }
 
 func (m *MaskedLM) file() string { return cmp.Or(m.bundle.Graph, m.bundle.Dir) }

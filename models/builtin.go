@@ -25,14 +25,19 @@ const longestWait = 30 * time.Second
 // builtIn returns the built-in model's manifest and its folder in the store, one
 // for each version of the program.
 func (s *Store) builtIn() (m *Manifest, dir string, err error) {
-	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
-	if err == nil {
-		m, err = parseManifest(encoded)
-	}
+	m, err = embeddedManifest()
 	if err != nil {
 		return nil, "", fmt.Errorf("the program was built without the model %s: %w", BuiltInName, err)
 	}
 	return m, filepath.Join(s.folder(BuiltInName), m.SHA256()[:revisionDigits]), nil
+}
+
+func embeddedManifest() (*Manifest, error) {
+	encoded, err := embedded.ReadFile(path.Join(BuiltInName, manifestName))
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(encoded)
 }
 
 // openBuiltIn opens the built-in model in the store, because onnxruntime reads
