@@ -9,7 +9,7 @@ import (
 
 // Number is the version of this module: that of a release in its commit, and in those
 // behind it the next one with "-dev". CITATION.cff, the pages and the wheel have the same.
-const Number = "0.4.0"
+const Number = "0.4.1-dev"
 
 // commit is that of a build by cmd/release; "" in other builds.
 var commit string
