@@ -56,10 +56,7 @@ func (p *visited) believe(a *answer, order []int) {
 			// A fill that each chain met once looks well mixed, so the effective
 			// draws of U bound those of the fill.
 			s.rHat, effective = convergence(p.series(func(other int32) float64 {
-				if int(other) == at {
-					return 1
-				}
-				return 0
+				return float64(logmath.Indicator(int(other) == at))
 			}))
 			u := a.chains.EffectiveDraws
 			if effective == nil || u != nil && *u < *effective {

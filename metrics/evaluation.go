@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"infill/internal/logmath"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"unicode"
+
+	"infill/internal/logmath"
 )
 
 // evaluation holds the sentences of a method, ready for scoring.

@@ -3,7 +3,6 @@ package metrics
 import (
 	"encoding/json"
 	"fmt"
-	"infill/internal/check"
 	"math"
 	"os"
 	"slices"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"infill/internal/check"
 )
 
 func init() { check.SameDraws() }

@@ -2,10 +2,11 @@ package metrics
 
 import (
 	"cmp"
-	"infill/internal/logmath"
 	"math"
 	"slices"
 	"strings"
+
+	"infill/internal/logmath"
 )
 
 // The oracle: every definition written out pair by pair with maps of

@@ -1,8 +1,9 @@
 package metrics
 
 import (
-	"infill/internal/logmath"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // pool lists, for each n-gram, the sentences that have it, by length, for

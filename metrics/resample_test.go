@@ -3,7 +3,6 @@ package metrics
 import (
 	"flag"
 	"fmt"
-	"infill/internal/logmath"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"infill/internal/logmath"
 )
 
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }

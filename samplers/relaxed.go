@@ -114,10 +114,7 @@ func (r *relaxation) surrogate(ctx context.Context, z, score []float64) error {
 
 func signs(z []float64, positions []int) {
 	for i, v := range z {
-		positions[i] = 0
-		if v > 0 {
-			positions[i] = 1
-		}
+		positions[i] = logmath.Indicator(v > 0)
 	}
 }
 

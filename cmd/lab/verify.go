@@ -80,9 +80,12 @@ func verify(ctx context.Context, out io.Writer, folder, name string, whole bool)
 		return err
 	}
 	var report lab.StudyReport
-	_, err = journal.ReadJSON(filepath.Join(dir, name, "report.json"), &report)
+	found, err = journal.ReadJSON(filepath.Join(dir, name, "report.json"), &report)
 	if err != nil {
 		return err
+	}
+	if !found {
+		return errors.New("the run wrote no report.json")
 	}
 	var labels []string
 	for _, label := range report.Cells[0].Labels {

@@ -316,11 +316,12 @@ func openInput(f File, column string, to io.Writer) (*Reader, error) {
 
 // An InputError is the error of an input that cannot be read to its end: a file that is
 // not there, or is damaged, or no table although its name says so.
-type InputError struct{ error }
+type InputError struct{ err error }
 
 var _ error = (*InputError)(nil)
 
-func (e *InputError) Unwrap() error { return e.error }
+func (e *InputError) Error() string { return e.err.Error() }
+func (e *InputError) Unwrap() error { return e.err }
 
 func (s *Reader) readHeader() error {
 	r, err := s.split()

@@ -2,13 +2,14 @@ package batch
 
 import (
 	"fmt"
-	"infill/internal/check"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"infill/internal/check"
 )
 
 func init() { check.SameDraws() }

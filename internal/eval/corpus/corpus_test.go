@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"infill/internal/check"
 	"io"
 	"math"
 	"os"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"infill/internal/check"
 )
 
 func init() { check.SameDraws() }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"infill/cmd/infill/internal/cli"
+	"infill/internal/logmath"
 	"infill/lm"
 	"infill/models"
 	"infill/tokenize"
@@ -168,10 +169,7 @@ func compare(ctx context.Context, bundle, copied *models.Bundle, tokenizer *toke
 			p, q := p[i][0], q[i][0]
 			a := -float64(p[token])
 			b := -float64(q[token])
-			alike := 0.0
-			if likeliest(p) == likeliest(q) {
-				alike = 1
-			}
+			alike := float64(logmath.Indicator(likeliest(p) == likeliest(q)))
 			for k, x := range []float64{a, b, b - a, totalVariation(p, q), alike} {
 				own[k] = append(own[k], x)
 			}

@@ -2,11 +2,12 @@ package bits
 
 import (
 	"context"
-	"infill/internal/logmath"
 	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
+
+	"infill/internal/logmath"
 )
 
 // augment has the two steps that ARM's slides take before ARM itself, in the

@@ -2,10 +2,11 @@ package bits
 
 import (
 	"context"
-	"infill/internal/logmath"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
+
+	"infill/internal/logmath"
 )
 
 // scoreEstimator is REINFORCE (Williams 1992), (U(b) - baseline) ∂log p(b)/∂φ.

@@ -170,7 +170,7 @@ func newKernel(d *distribution, s lab.Spec, seed uint64) (samplers.Kernel, error
 		target = blind{known}
 	}
 	shared := samplers.Streams(seed, "terms "+s.Label, 1)[0]
-	if d.onText && s.Describe().OnText != nil {
+	if d.onText && s.Sampler.Describe().OnText != nil {
 		return samplers.TextKernel(s.Sampler, target, shared)
 	}
 	return s.Sampler.Kernel(target, shared)
@@ -333,7 +333,7 @@ func worth(b *lab.Bench, e *sampleSize, s lab.Spec, chains int, evaluations, sec
 	perSecond := float64(chains*s.Steps) / float64(e.Kept) / seconds
 	b.Estimate("ess-by-second")(e.Mean*perSecond, e.StandardError*perSecond)
 	switch {
-	case s.Describe().Interacting:
+	case s.Sampler.Describe().Interacting:
 		b.Warn("its chains are particles that stand for the target jointly: log RMSE and effective sample size of " +
 			"single ones say little")
 	case e.Still > 0:

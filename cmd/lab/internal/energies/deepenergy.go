@@ -41,7 +41,7 @@ func deepFlags(f *pflag.FlagSet, pcd pcdOptions, list, annealer string) deepOpti
 
 func (o *deepOptions) check() error {
 	ais := *o.annealer
-	if len(ais) != 1 || ais[0].Sampler == nil || !ais[0].Describe().Exact {
+	if len(ais) != 1 || ais[0].Sampler == nil || !ais[0].Sampler.Describe().Exact {
 		return lab.Refuse("ais-sampler", "%s is not one exact sampler", lab.LabelsOf(ais))
 	}
 	if *o.average >= 1 {

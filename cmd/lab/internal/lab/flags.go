@@ -174,7 +174,7 @@ func SizeFlag(f *pflag.FlagSet, at Size, usage string) *Size {
 const AllSamplers = "all"
 
 type Spec struct {
-	samplers.Sampler // nil for all of them, which a comparison unfolds
+	Sampler samplers.Sampler // nil for all of them, which a comparison unfolds
 	// Label is the text as typed: the name in results, and of random streams.
 	Label string
 	// Steps is the length of each chain; 0 for the comparison's number.

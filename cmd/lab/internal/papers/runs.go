@@ -1,9 +1,10 @@
 package papers
 
 import (
-	"infill/cmd/lab/internal/lab"
 	"slices"
 	"sync"
+
+	"infill/cmd/lab/internal/lab"
 )
 
 // A Run is a stored result with the command that makes it. The head of
